@@ -1,0 +1,37 @@
+# The verbs of the house. Each makes its own virtual environment if there is none.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+RUN := $(VENV)/bin/python -m
+
+.PHONY: help demo test check format clean
+
+help:
+	@echo "make demo    fit the digits, print the table, draw the map (demo/)"
+	@echo "make test    run the tests"
+	@echo "make check   lint, types, imports"
+	@echo "make format  let ruff format and mend"
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,dev]'
+	@touch $@
+
+demo: $(READY)
+	$(RUN) hopefold.cli.demo
+
+test: $(READY)
+	$(RUN) pytest
+
+check: $(READY)
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(VENV)/bin/lint-imports
+
+format: $(READY)
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,37 @@
+"""hopefold: see labelled data, and keep only what matters of it.
+
+>>> from hopefold import HOPE, SHOPE, load
+
+Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hopefold.errors import HopefoldError as HopefoldError
+    from hopefold.estimators.files import load as load
+    from hopefold.estimators.hope import HOPE as HOPE
+    from hopefold.estimators.hope import SHOPE as SHOPE
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "HOPE": "hopefold.estimators.hope",
+    "SHOPE": "hopefold.estimators.hope",
+    "load": "hopefold.estimators.files",
+    "HopefoldError": "hopefold.errors",
+}
+__all__ = ["HOPE", "SHOPE", "HopefoldError", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hopefold' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

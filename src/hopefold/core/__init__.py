@@ -1,0 +1,1 @@
+"""The paper: maps, kernels, objectives, exemplars and neighbours, as functions of tensors."""

@@ -1,0 +1,43 @@
+"""A handful of rows that stand in for all: where the exemplars of each class start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+    from scipy.sparse import csr_array
+
+
+def kmeans_per_class(
+    rows_of: Callable[[Int[ndarray, " k"]], Float[ndarray, "k features"] | csr_array],
+    labels: Int[ndarray, " n"],
+    n_exemplars: Sequence[int],
+    random_state: np.random.RandomState,
+    *,
+    max_rows: int | None = None,
+) -> tuple[Float[ndarray, "z features"], Int[ndarray, " z"]]:
+    """The k-means centres of each class in the input space, and their classes.
+
+    Class k gets ``n_exemplars[k]`` centres. Rows are fetched one class at a time, at most
+    ``max_rows`` of them at random, so that memory stays bounded.
+    """
+    centres = []
+    for label, n_centres in enumerate(n_exemplars):
+        members = np.flatnonzero(labels == label)
+        if max_rows is not None and len(members) > max_rows:
+            members = np.sort(random_state.choice(members, max_rows, replace=False))
+        rows = rows_of(members)
+        if n_centres == 1:
+            centres.append(np.asarray(rows.mean(axis=0)).reshape(1, -1))
+        elif n_centres == len(members):
+            centres.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
+        else:
+            kmeans = KMeans(n_centres, n_init=1, random_state=random_state)
+            centres.append(kmeans.fit(rows).cluster_centers_)
+    return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)

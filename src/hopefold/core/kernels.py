@@ -1,0 +1,33 @@
+"""Squared distances, and the Student kernel 1/(1 + d) that turns them into similarities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """‖aᵢ − bⱼ‖² by one matrix product, never below zero.
+
+    Both sides are moved to the centre of b first: in float32 the expansion a² + b² − 2ab loses
+    digits when the points lie far from the origin.
+    """
+    centre = b.mean(dim=0).detach()
+    a, b = a - centre, b - centre
+    norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]
+    return torch.addmm(norms, a, b.T, alpha=-2).clamp_min(0)
+
+
+def student(squared: Tensor) -> Tensor:
+    """1 / (1 + d): heavy tails, so that far points still feel each other."""
+    return 1 / (1 + squared)
+
+
+def log_student(squared: Tensor) -> Tensor:
+    """log 1/(1 + d)."""
+    return -torch.log1p(squared)

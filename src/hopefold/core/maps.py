@@ -1,0 +1,143 @@
+"""The maps x → y: linear, high-order (HOPE) and sigmoid high-order (S-HOPE).
+
+The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, so ``(Cx + c)^O``
+holds the products of *up to* O features, not only of exactly O.
+
+A map called with a generator drops inputs and polynomial units at random, as in training; called
+without one it is the plain equation. No hidden train/eval switch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Linear(nn.Module):
+    """y = P x. No bias: distances do not see it."""
+
+    def __init__(self, n_features: int, n_components: int) -> None:
+        super().__init__()
+        self.P = nn.Parameter(torch.empty(n_components, n_features))
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n d"]:
+        return x @ self.P.T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw a random projection in which the rows ``x`` spread to standard deviation 1."""
+        self.P.normal_(generator=generator)
+        self.P.div_(_spread(self(x)))
+
+
+class HighOrder(nn.Module):
+    """HOPE: y = P (Cx + c)^O, eq. 4. Linear in all products of up to O features."""
+
+    def __init__(
+        self,
+        n_features: int,
+        n_components: int,
+        order: int,
+        n_factors: int,
+        *,
+        input_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.order = order
+        self.input_dropout = input_dropout
+        self.dropout = dropout
+        self.C = nn.Parameter(torch.empty(n_factors, n_features))
+        self.c = nn.Parameter(torch.empty(n_factors))
+        self.P = nn.Parameter(torch.empty(n_components, n_factors))
+
+    def interactions(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n factors"]:
+        """The polynomial units: one power of a weighted sum of features for each factor."""
+        x = drop(x, self.input_dropout, generator)
+        return drop(torch.addmm(self.c, x, self.C.T) ** self.order, self.dropout, generator)
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n d"]:
+        return self.interactions(x, generator) @ self.P.T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw random weights such that Cx + c has variance 1 on the rows ``x``, and y too."""
+        self._start_factors(x, generator)
+        self.P.normal_(generator=generator)
+        self.P.div_(_spread(self(x)))
+
+    def _start_factors(self, x: Tensor, generator: torch.Generator) -> None:
+        squared_norm = x.square().sum(dim=1).mean() + 1
+        self.C.normal_(generator=generator).div_(squared_norm.sqrt())
+        self.c.normal_(generator=generator).div_(squared_norm.sqrt())
+
+
+class SigmoidHighOrder(HighOrder):
+    """S-HOPE: y = P σ(W (Cx + c)^O + b), eq. 5."""
+
+    def __init__(
+        self,
+        n_features: int,
+        n_components: int,
+        order: int,
+        n_factors: int,
+        n_units: int,
+        *,
+        input_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            n_features, n_components, order, n_factors, input_dropout=input_dropout, dropout=dropout
+        )
+        self.W = nn.Parameter(torch.empty(n_units, n_factors))
+        self.b = nn.Parameter(torch.empty(n_units))
+        self.P = nn.Parameter(torch.empty(n_components, n_units))
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n d"]:
+        units = torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
+        return units @ self.P.T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """As for HOPE, and such that the sigmoids' inputs have mean square 1."""
+        self._start_factors(x, generator)
+        n_factors = self.W.shape[1]
+        self.W.normal_(generator=generator).div_(
+            math.sqrt(gaussian_moment(2 * self.order) * n_factors)
+        )
+        self.b.zero_()
+        self.P.normal_(generator=generator)
+        self.P.div_(_spread(self(x)))
+
+
+def drop(values: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """Set a random share of the values to zero and enlarge the rest, so that the mean stays."""
+    if generator is None or rate == 0:
+        return values
+    kept = torch.empty_like(values).bernoulli_(1 - rate, generator=generator)
+    return values * kept.div_(1 - rate)
+
+
+def gaussian_moment(power: int) -> int:
+    """E[u^power] of a standard normal u, for an even power: 1, 3, 15, 105 for 2, 4, 6, 8."""
+    return math.prod(range(1, power, 2))
+
+
+def _spread(y: Tensor) -> Tensor:
+    """Standard deviation over the rows, averaged over the coordinates; 1 where nothing varies."""
+    spread = y.std(dim=0, correction=0).mean()
+    return torch.where(spread > 0, spread, torch.ones_like(spread))

@@ -1,0 +1,164 @@
+"""What is minimised: collapse onto exemplars (a sum over rows) and collapse onto pairs.
+
+Every objective takes optional weights, one a row and equal within a class, whose mean over the
+training rows is 1; on exemplars there are weights too: one of weight 2 counts as two in q. Each
+objective has a slow twin, written in loops, in tests/oracles.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from hopefold.core.kernels import log_student, squared_distances
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+
+def collapse_onto_exemplars(
+    y: Float[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    exemplars: Float[Tensor, "z d"],
+    exemplar_labels: Int[Tensor, " z"],
+    weights: Float[Tensor, " n"] | None = None,
+    exemplar_weights: Float[Tensor, " z"] | None = None,
+) -> Float[Tensor, ""]:
+    r"""Pull each point onto the exemplars of its own class (eq. 9).
+
+    :math:`\frac1n \sum_i w_i \mathrm{KL}(p_i \Vert q_i)`, with p uniform over the exemplars of the
+    point's class and q the Student kernel over all of them. Zero when classes have collapsed.
+    Costs O(n z), and is a sum over points: shards of a batch may be averaged.
+    """
+    same_class = labels[:, None] == exemplar_labels[None, :]
+    log_q = _log_q(y, exemplars, exemplar_weights)
+    per_class = same_class.sum(dim=1)
+    divergence = -(log_q * same_class).sum(dim=1) / per_class - per_class.log()
+    return _weighted_mean(divergence, weights)
+
+
+def spread_over_exemplars(
+    y: Float[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    exemplars: Float[Tensor, "z d"],
+    exemplar_labels: Int[Tensor, " z"],
+    weights: Float[Tensor, " n"] | None = None,
+    exemplar_weights: Float[Tensor, " z"] | None = None,
+) -> Float[Tensor, ""]:
+    r"""Pull each point to any exemplar of its own class.
+
+    :math:`-\frac1n \sum_i w_i \log \sum_{j: L_j = L_i} q_{j|i}`. Unlike the uniform p of
+    `collapse_onto_exemplars`, it lets the exemplars of a class lie apart. Same cost, same sum.
+    """
+    same_class = labels[:, None] == exemplar_labels[None, :]
+    log_q = _log_q(y, exemplars, exemplar_weights)
+    surprise = -log_q.masked_fill(~same_class, -torch.inf).logsumexp(dim=1)
+    return _weighted_mean(surprise, weights)
+
+
+def collapse_onto_pairs(
+    y: Float[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    weights: Float[Tensor, " n"] | None = None,
+    *,
+    conditional: bool = False,
+) -> Float[Tensor, ""]:
+    r"""Pull all points of a class onto each other (MCML with the Student kernel, eq. 8).
+
+    Joint (the default): :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`,
+    with p uniform over the pairs of one class and q normalised over all pairs of the batch.
+    Conditional: the mean over the rows of :math:`\mathrm{KL}(p_i \Vert q_i)`, each row normalised
+    by itself; a row that is alone in its class says nothing. Costs O(n²), and is *not* a sum over
+    rows: two half-batches are another objective.
+    """
+    loss: Tensor = _CollapseOntoPairs.apply(y, labels, weights, conditional)
+    return loss
+
+
+class _CollapseOntoPairs(torch.autograd.Function):
+    r"""The pairwise loss together with its exact gradient.
+
+    Both forms of q are one computation. With W = 1/(1 + d), the share r_i of row i in the loss and
+    the partners n_i it has in its class,
+
+        ∂ℓ/∂d_ij = [same class] W_ij r_i/n_i − repel_i W_ij²
+        joint:        r_i ∝ w_i n_i   repel_i = 1/Z       Z   = Σ_{k≠l} W_kl
+        conditional:  r_i ∝ w_i       repel_i = r_i/Z_i   Z_i = Σ_{k≠i} W_ik
+
+    Rows are sorted by class, so that a class is a block: logarithms are taken in the blocks alone,
+    and the rest of the matrix costs one reciprocal and one square.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx,
+        y: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        conditional: bool,
+    ) -> Tensor:
+        order = labels.argsort(stable=True)
+        y, sizes = y[order], torch.bincount(labels)
+        partners = (sizes[labels[order]] - 1).to(y.dtype)
+        shares = partners.clamp_max(1) if conditional else partners.clone()
+        if weights is not None:
+            shares *= weights[order]
+        shares /= shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
+        attract = shares / partners.clamp_min(1)
+
+        similarity = squared_distances(y, y).add_(1).reciprocal_()
+        similarity.fill_diagonal_(1)  # exactly: log 1 = 0, and no force on itself
+        homogeneous = torch.cat([y, torch.ones_like(partners)[:, None]], dim=1)
+        gradient = torch.empty_like(y)
+        loss = y.new_zeros(())
+        for block in _blocks(sizes):
+            inside, pull = similarity[block, block], attract[block.start]
+            loss -= pull * inside.log().sum()
+            gradient[block] = 4 * pull * _force(inside @ homogeneous[block], y[block])
+
+        similarity.fill_diagonal_(0)
+        normaliser = similarity.sum(dim=1)
+        if not conditional:
+            normaliser = normaliser.sum().expand_as(normaliser)
+        p = 1 / partners.clamp_min(1) if conditional else attract
+        loss += torch.xlogy(shares, p * normaliser).sum()
+
+        repel = (shares if conditional else shares.sum()) / normaliser
+        both = torch.cat([homogeneous, repel[:, None] * homogeneous], dim=1)
+        out, back = (similarity.square_() @ both).chunk(2, dim=1)
+        gradient -= 2 * _force(repel[:, None] * out + back, y)
+
+        ctx.save_for_backward(torch.empty_like(gradient).index_copy_(0, order, gradient))
+        return loss
+
+    @staticmethod
+    def backward(  # type: ignore[override]
+        ctx: torch.autograd.function.FunctionCtx, grad_loss: Tensor
+    ) -> tuple[Tensor, None, None, None]:
+        (gradient,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        return grad_loss * gradient, None, None, None
+
+
+def _blocks(sizes: Tensor) -> list[slice]:
+    """Where each class lies among rows sorted by class; empty classes left out."""
+    ends = sizes.cumsum(0).tolist()
+    return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False) if b > a]
+
+
+def _force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """Σ_j G_ij (y_i − y_j), given the product of G with [y, 1]."""
+    return product[:, -1:] * y - product[:, :-1]
+
+
+def _log_q(y: Tensor, exemplars: Tensor, exemplar_weights: Tensor | None) -> Tensor:
+    """Logarithm of the Student kernel over the exemplars, each row summing to 1 (eq. 10)."""
+    log_kernel = log_student(squared_distances(y, exemplars))
+    if exemplar_weights is not None:
+        log_kernel = log_kernel + exemplar_weights.log()
+    return log_kernel.log_softmax(dim=1)
+
+
+def _weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    return values.mean() if weights is None else (values * weights).mean()

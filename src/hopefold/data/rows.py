@@ -1,0 +1,73 @@
+"""Rows of a table, in the scale of the map, fetched a batch at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from hopefold.data.scaling import Scale, learn_scale
+from hopefold.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray
+    from torch import Tensor
+
+
+class Rows:
+    """A table, dense or CSR, that hands out scaled rows as dense float32 tensors.
+
+    Only the rows that are asked for are ever scaled and made dense.
+    """
+
+    def __init__(self, X: Any, scale: Scale) -> None:
+        self._X = X
+        self._scale = scale
+
+    @classmethod
+    def prepare(cls, X: Any, scale: Scale) -> Rows:
+        """Scale a dense table once and for all; a CSR matrix stays as it is."""
+        if sparse.issparse(X):
+            return cls(X, scale)
+        rows = scale.apply(X)
+        if not np.isfinite(rows).all():
+            column = int(np.flatnonzero(~np.isfinite(rows).all(axis=0))[0])
+            raise InvalidInput(
+                f"column {column} holds values too large for float32: "
+                "use scale='standard', or divide the column by a constant."
+            )
+        return cls(rows, learn_scale(rows, None))
+
+    def __len__(self) -> int:
+        n_rows: int = self._X.shape[0]
+        return n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        n_features: int = self._X.shape[1]
+        return n_features
+
+    def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
+        """The rows with these numbers, dense and scaled."""
+        rows = self._scale.apply(self._X[which])
+        return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+
+    def fetch_for_clustering(self, which: ndarray) -> Any:
+        """Rows like those of `fetch`, but sparse rows stay sparse and go without the shift.
+
+        Clusters do not depend on the origin: add `clustering_shift` to their centres.
+        """
+        if not sparse.issparse(self._X):
+            return self.fetch(which).numpy()
+        return self._X[which] @ sparse.diags_array(self._scale.gain)
+
+    @property
+    def clustering_shift(self) -> ndarray:
+        """What takes a centre of `fetch_for_clustering` to the scale of the map."""
+        if not sparse.issparse(self._X):
+            return np.zeros(self.n_features)
+        return -self._scale.shift * self._scale.gain

@@ -1,0 +1,111 @@
+"""The scale that a map is learned in, and the way back to the user's own units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
+
+from hopefold.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray
+
+#: Bytes of float64 that are looked at in one go.
+CHUNK_BYTES = 64 * 2**20
+
+SCALES = ("auto", "standard", "range", None)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """x ↦ (x − shift) · gain, column by column.
+
+    A column that was constant in training has gain 0: nothing could be learned from it, so the map
+    does not listen to it, and an exemplar holds the constant.
+    """
+
+    shift: Float[ndarray, " features"]
+    gain: Float[ndarray, " features"]
+
+    def apply(self, X: Any) -> Float[ndarray, "n features"]:
+        """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        if not self.shift.any() and (self.gain == 1).all():
+            return rows.astype(np.float32, copy=False)
+        scaled = (rows - self.shift) * self.gain
+        return scaled.astype(np.float32)
+
+    def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
+        """Rows in the scale of the map, back in the user's own units."""
+        with np.errstate(divide="ignore"):
+            width = np.where(self.gain == 0, 0, 1 / self.gain)
+        return rows * width + self.shift
+
+
+def learn_scale(X: Any, how: str | None) -> Scale:
+    """The scale of a table, dense or CSR.
+
+    ``standard``: every column to mean 0 and standard deviation 1. ``range``: one shift and one gain
+    for the whole table, so that it spans [0, 1]: pixels keep their proportions. ``None``: leave it.
+    ``auto``: sparse columns are divided by their largest magnitude and keep their zeros; columns
+    that share one bounded range, as pixels do, get ``range``; all others ``standard``.
+    """
+    n_features = X.shape[1]
+    if how is None:
+        return Scale(np.zeros(n_features), np.ones(n_features))
+    low, high = _column_range(X)
+    constant = low == high
+    if how == "auto" and sparse.issparse(X):
+        shift, gain = np.zeros(n_features), 1 / np.maximum(np.maximum(high, -low), 1e-300)
+    elif how == "range" or (how == "auto" and _share_one_range(low, high)):
+        shift = np.full(n_features, low.min())
+        gain = np.full(n_features, 1 / max(high.max() - low.min(), 1e-300))
+    else:
+        shift, deviation = _mean_and_deviation(X)
+        gain = 1 / np.where(constant | (deviation == 0), 1, deviation)
+    return Scale(np.where(constant, low, shift), np.where(constant, 0, gain))
+
+
+def _share_one_range(low: ndarray, high: ndarray) -> bool:
+    """Do most columns start at one common floor and reach at least half of the common ceiling?"""
+    varies = low < high
+    if not varies.any():
+        return True
+    floor, ceiling = low[varies].min(), high[varies].max()
+    on_floor = (low == floor) & (high - floor >= 0.5 * (ceiling - floor))
+    return bool(on_floor[varies].mean() > 0.5)
+
+
+def _column_range(X: Any) -> tuple[ndarray, ndarray]:
+    if sparse.issparse(X):
+        low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _mean_and_deviation(X: Any) -> tuple[ndarray, ndarray]:
+    scaler = StandardScaler(with_mean=not sparse.issparse(X))
+    for chunk in _chunks(X):
+        scaler.partial_fit(chunk)
+    mean, deviation = scaler.mean_, np.sqrt(scaler.var_)
+    if not np.isfinite(deviation).all():
+        column = int(np.flatnonzero(~np.isfinite(deviation))[0])
+        raise InvalidInput(
+            f"column {column} holds values so large that their variance overflows: "
+            "divide it by a constant, take its logarithm, or drop it."
+        )
+    return mean, deviation
+
+
+def _chunks(X: Any) -> Iterator[Any]:
+    n, n_features = X.shape
+    for rows in gen_batches(n, max(1, CHUNK_BYTES // (8 * n_features))):
+        yield X[rows].astype(np.float64)

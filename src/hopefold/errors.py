@@ -1,0 +1,34 @@
+"""Everything that can go wrong, named.
+
+Each error is a `HopefoldError` and the built-in exception that fits, so that both
+``except HopefoldError`` and ``except ValueError`` catch it. A message says what is wrong in the
+user's own names and numbers, then what to do.
+"""
+
+
+class HopefoldError(Exception):
+    """Base of all errors that hopefold raises on purpose."""
+
+
+class InvalidInput(HopefoldError, ValueError):
+    """Data that cannot be used: NaN, one class, the wrong number of columns."""
+
+
+class InvalidType(HopefoldError, TypeError):
+    """Data of a kind that cannot be used: complex numbers, objects that are no numbers."""
+
+
+class InvalidParameter(HopefoldError, ValueError):
+    """A setting outside its range, or two settings that contradict each other."""
+
+
+class Diverged(HopefoldError, ArithmeticError):
+    """A fit whose loss is no longer a number, or an embedding too large for float32."""
+
+
+class BrokenFile(HopefoldError, ValueError):
+    """A model file that is cut short, altered, of a newer format, or no model file at all."""
+
+
+class RareClassWarning(UserWarning):
+    """A class has fewer rows than the exemplars asked for."""

@@ -1,0 +1,1 @@
+"""HOPE and S-HOPE with the scikit-learn contract."""

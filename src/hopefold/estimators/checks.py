@@ -1,0 +1,123 @@
+"""What a user can get wrong, caught before it costs time, in the user's own names and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from hopefold.errors import InvalidInput, InvalidParameter, InvalidType
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+
+def check_rows(model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool) -> Any:
+    """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors."""
+    options = {"accept_sparse": "csr", "dtype": [np.float32, np.float64]}
+    with _our_errors():
+        if fitting:
+            X, y = validate_data(model, X, y, ensure_all_finite=False, **options)
+            check_classification_targets(y)
+        else:
+            X = validate_data(model, X, reset=False, ensure_all_finite=False, **options)
+    _check_finite(X, getattr(model, "feature_names_in_", None))
+    return (X, y) if fitting else X
+
+
+def check_classes(classes: ndarray, n_rows: int) -> None:
+    """A map needs something to tell apart."""
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y has one class only ({classes[0]!r}, in all {n_rows} rows): a supervised map needs "
+            "at least two, check that y is the label column."
+        )
+
+
+def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarray:
+    """One positive weight a class."""
+    if not isinstance(class_weight, dict | None) and class_weight != "balanced":
+        raise InvalidParameter(
+            f"class_weight={class_weight!r}: give 'balanced', None, or a dict from label to weight."
+        )
+    with _our_errors():
+        weights: ndarray = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise InvalidParameter(
+            f"class_weight={class_weight!r}: give every class a weight above 0, or drop its rows."
+        )
+    return weights
+
+
+def check_whole(name: str, value: Any, *, at_least: int) -> None:
+    """Is the parameter a whole number, and not too small?"""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+        raise InvalidParameter(f"{name}={value!r}: give a whole number of at least {at_least}.")
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
+    """Is the parameter a number in [low, high), or in (low, high)?"""
+    fits = isinstance(value, Real) and not isinstance(value, bool)
+    if not fits or not low <= value < high or (open_low and value == low):
+        bounds = f"{'above' if open_low else 'of at least'} {low:g}"
+        below = f" and below {high:g}" if np.isfinite(high) else ""
+        raise InvalidParameter(f"{name}={value!r}: give a number {bounds}{below}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Is the parameter one of those that exist?"""
+    if not isinstance(value, str | bool | None) or value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise InvalidParameter(f"{name}={value!r} is not known: choose one of {known}.")
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    """Keep scikit-learn's wording, which its users and its checks know, under our own types."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(str(error)) from error
+    except TypeError as error:
+        raise InvalidType(str(error)) from error
+
+
+def _check_finite(X: Any, names: ndarray | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
+            return
+    if sparse.issparse(X):
+        bad = ~np.isfinite(X.data)
+        rows, columns = X.tocoo().row[bad], X.indices[bad]
+        missing = np.isnan(X.data[bad])
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
+        missing = np.isnan(X[rows, columns])
+    column = columns.min()
+    kind, remedy = ("missing", "fill them, e.g. with SimpleImputer")
+    here = (columns == column) & missing
+    if not here.any():
+        kind, remedy = ("infinite", "clip them")
+        here = columns == column
+    name = repr(str(names[column])) if names is not None else str(column)
+    others = len(np.unique(columns)) - 1
+    also = f", and {_count(others, 'more column')} too" if others else ""
+    raise InvalidInput(
+        f"column {name} has {_count(int(here.sum()), f'{kind} value')} "
+        f"({'NaN' if kind == 'missing' else 'inf'}; first in row {rows[here].min()})"
+        f"{also}: "
+        f"drop those rows, or {remedy}."
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

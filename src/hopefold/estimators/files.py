@@ -1,0 +1,142 @@
+"""A fitted model as plain data, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+import hopefold
+from hopefold import store
+from hopefold.data.scaling import Scale
+from hopefold.errors import BrokenFile, InvalidType
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.hope import HOPE, SHOPE
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: What a file may hold. A name is looked up here; a file cannot name code to run.
+KINDS: dict[str, type[SupervisedEmbedding]] = {"HOPE": HOPE, "SHOPE": SHOPE}
+
+
+def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
+    """Write a fitted model to one file, atomically."""
+    check_is_fitted(model)
+    codes = np.searchsorted(model.classes_, model.reference_labels_)
+    tensors = {f"map.{name}": tensor.numpy() for name, tensor in model.map_.state_dict().items()}
+    tensors |= {
+        "class_weight": model.class_weight_,
+        "scale.shift": model.scale_.shift,
+        "scale.gain": model.scale_.gain,
+        "references.embedding": model.reference_embedding_,
+        "references.labels": codes,
+    }
+    if model.exemplars_ is not None:
+        tensors["exemplars"] = model.exemplars_
+    names = getattr(model, "feature_names_in_", None)
+    manifest = {
+        "kind": type(model).__name__,
+        "version": hopefold.__version__,
+        "settings": _plain_settings(model),
+        "classes": _plain_labels(model.classes_),
+        "n_features": model.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "epochs": model.n_iter_,
+        "validation_error": model.validation_error_,
+        "history": model.history_,
+    }
+    store.write(path, manifest, tensors)
+
+
+def load(path: str | PathLike[str]) -> SupervisedEmbedding:
+    """Read a model that `save` has written.
+
+    Runs no code from the file, and needs nothing but the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "iris.hope"
+    >>> SHOPE(random_state=0).fit(X, y).save(path)
+    >>> load(path).predict(X[:3])
+    array([0, 0, 0])
+    """
+    manifest, tensors = store.read(path)
+    try:
+        return _revive(manifest, tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise BrokenFile(f"{path} does not hold a model that makes sense ({error}).") from error
+
+
+def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
+    settings = manifest["settings"]
+    if isinstance(settings["class_weight"], list):
+        settings["class_weight"] = dict(settings["class_weight"])
+    model = KINDS[manifest["kind"]](**settings)
+    model.n_features_in_ = manifest["n_features"]
+    if manifest["feature_names"] is not None:
+        model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+    model.classes_ = np.array(
+        manifest["classes"]["values"], dtype=np.dtype(manifest["classes"]["dtype"])
+    )
+    model.class_weight_ = tensors["class_weight"]
+    model.n_iter_ = manifest["epochs"]
+    model.validation_error_ = manifest["validation_error"]
+    model.history_ = manifest["history"]
+    model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
+    model.exemplars_ = tensors.get("exemplars")
+    model.reference_embedding_ = tensors["references.embedding"]
+    model.reference_labels_ = model.classes_[tensors["references.labels"]]
+    model.map_ = model._make_map(model.n_features_in_).requires_grad_(False)
+    model.map_.load_state_dict(
+        {
+            name.removeprefix("map."): torch.from_numpy(tensor)
+            for name, tensor in tensors.items()
+            if name.startswith("map.")
+        }
+    )
+    return model
+
+
+def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
+    """The constructor's arguments as JSON. A RandomState object is not kept: the fit is over."""
+    settings = {
+        field.name: getattr(model, field.name)
+        for field in dataclasses.fields(model)
+    }
+    settings = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+    }
+    settings["device"] = str(settings["device"])
+    if not isinstance(settings["random_state"], int | None):
+        settings["random_state"] = None
+    if isinstance(settings["class_weight"], dict):
+        settings["class_weight"] = [
+            [_plain(label), float(weight)] for label, weight in settings["class_weight"].items()
+        ]
+    return settings
+
+
+def _plain_labels(classes: ndarray) -> dict[str, Any]:
+    """Labels as JSON, together with the dtype that they go back to."""
+    values = [_plain(label) for label in classes.tolist()]
+    return {"dtype": classes.dtype.str if classes.dtype != object else "O", "values": values}
+
+
+def _plain(label: Any) -> str | int | float | bool:
+    label = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(label, str | int | float | bool):
+        raise InvalidType(
+            f"class {label!r} is of type {type(label).__name__}, which a model file cannot hold: "
+            "fit with labels that are text, numbers or booleans."
+        )
+    return label

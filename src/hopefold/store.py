@@ -1,0 +1,113 @@
+"""Tensors and a manifest in one file on disk.
+
+A safetensors file whose header carries the manifest as JSON, with a SHA-256 over every byte of the
+file. Reading runs no code: it is JSON and raw numbers, never pickle. Writing is atomic: the old
+file or the new one is there, whole, and never a half.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import uuid
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as serialise
+
+from hopefold.errors import BrokenFile
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+FORMAT = 1
+
+#: Where the manifest lies in the header's metadata, and where the checksum lies in the manifest.
+_KEY = "hopefold"
+_CHECKSUM = "sha256"
+_NO_CHECKSUM = "0" * 64
+
+
+def write(
+    path: str | PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]
+) -> None:
+    """Write tensors and a manifest of plain JSON data to one file, atomically."""
+    sealed = {**manifest, "format": FORMAT, _CHECKSUM: _NO_CHECKSUM}
+    metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
+    arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    content = bytearray(serialise(arrays, metadata=metadata))
+    place = content.index(_NO_CHECKSUM.encode())
+    content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
+    write_atomically(path, bytes(content))
+
+
+def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]:
+    """The manifest and the tensors of a file, or a `BrokenFile` that says what is wrong with it."""
+    content = Path(path).read_bytes()
+    manifest = _manifest(content, os.fspath(path))
+    if manifest["format"] > FORMAT:
+        raise BrokenFile(
+            f"{path} is of format {manifest['format']}, and this hopefold reads up to {FORMAT}: "
+            "pip install --upgrade hopefold."
+        )
+    stated = str(manifest.pop(_CHECKSUM, ""))
+    unsealed = content.replace(stated.encode(), _NO_CHECKSUM.encode(), 1)
+    if len(stated) != 64 or hashlib.sha256(unsealed).hexdigest() != stated:
+        raise BrokenFile(
+            f"{path} has been altered or damaged (its checksum is wrong): get a fresh copy."
+        )
+    try:
+        return manifest, parse_tensors(content)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise BrokenFile(f"{path} is not a whole model file ({error}): get a fresh copy.") from error
+
+
+def write_atomically(path: str | PathLike[str], content: bytes) -> None:
+    """Write beside the target, flush to the disk, then rename."""
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _manifest(content: bytes, path: str) -> dict[str, Any]:
+    """The manifest in the header, trusting nothing."""
+    if content[:1] == b"\x80" or content[:2] in (b"PK", b"\x1f\x8b"):
+        raise BrokenFile(
+            f"{path} is a pickle or an archive, and hopefold never opens those, as they can run "
+            "code: write models with model.save(...)."
+        )
+    if len(content) < 8:
+        raise BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+    (header_length,) = struct.unpack("<Q", content[:8])
+    starts_as_json = content[8:9] == b"{"
+    if starts_as_json and header_length > len(content) - 8:
+        raise BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+    try:
+        header = json.loads(content[8 : 8 + header_length])
+        manifest = json.loads(header["__metadata__"][_KEY])
+        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
+        if not isinstance(manifest, dict) or not isinstance(manifest["format"], int):
+            raise ValueError("no format version")
+        wanted = 8 + header_length + max(ends, default=0)
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise BrokenFile(f"{path} is not a hopefold model file.") from error
+    if len(content) < wanted:
+        raise BrokenFile(
+            f"{path} is cut short ({len(content):,} of {wanted:,} bytes): get a fresh copy."
+        )
+    return manifest

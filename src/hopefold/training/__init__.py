@@ -1,0 +1,1 @@
+"""How it is learned, whatever is learned: settings, one loop, optimisers, progress."""

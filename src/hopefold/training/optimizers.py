@@ -1,0 +1,129 @@
+"""Adam with a schedule, and SciPy's conjugate gradient and L-BFGS on mini-batches.
+
+All take the same step: a closure that computes the loss of a batch, the groups of parameters whose
+turn it is, and how far the run has come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor, nn
+
+from hopefold.training.settings import Training
+
+Groups = Mapping[str, Sequence[nn.Parameter]]
+Closure = Callable[[], Tensor]
+
+#: Share of the run in which the learning rate rises from zero.
+WARM_UP = 0.1
+
+SCIPY_METHODS = {"cg": "CG", "lbfgs": "L-BFGS-B"}
+OPTIMIZERS = ("adam", *SCIPY_METHODS)
+
+
+class Optimizer(Protocol):
+    """One step on one batch."""
+
+    def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
+        """Lower the closure's value over the groups in ``turn``; return the value before."""
+
+
+def make_optimizer(groups: Groups, settings: Training) -> Optimizer:
+    """The optimizer that the settings name."""
+    if settings.optimizer == "adam":
+        return Adam(groups, settings.learning_rate, settings.weight_decay)
+    return SciPy(groups, SCIPY_METHODS[settings.optimizer], settings.batch_iterations)
+
+
+class Adam:
+    """Adam whose learning rate warms up and then falls along a cosine.
+
+    Weight decay is decoupled and holds for the map alone: exemplars are data, not weights.
+    """
+
+    def __init__(self, groups: Groups, learning_rate: float, weight_decay: float) -> None:
+        self._groups = groups
+        self._learning_rate = learning_rate
+        self._adam = torch.optim.AdamW(
+            [
+                {"params": list(group), "weight_decay": weight_decay if name == "map" else 0.0}
+                for name, group in groups.items()
+            ],
+            lr=learning_rate,
+            betas=(0.9, 0.99),
+            fused=next(iter(groups["map"])).device.type in ("cpu", "cuda"),
+        )
+
+    def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
+        for group in self._adam.param_groups:
+            group["lr"] = self._learning_rate * one_cycle(progress)
+        self._adam.zero_grad(set_to_none=True)
+        parameters = _in_turn(self._groups, turn)
+        loss = closure()
+        gradients = torch.autograd.grad(loss, parameters)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self._adam.step()
+        return loss.detach()
+
+
+class SciPy:
+    """A few iterations of a SciPy minimiser on each batch, as the paper does with CG."""
+
+    def __init__(self, groups: Groups, method: str, iterations: int) -> None:
+        self._groups = groups
+        self._method = method
+        self._iterations = iterations
+
+    def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
+        parameters = _in_turn(self._groups, turn)
+        first: list[Tensor] = []
+
+        def value_and_gradient(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            _write(vector, parameters)
+            loss = closure()
+            first.append(loss.detach()) if not first else None
+            gradients = torch.autograd.grad(loss, parameters)
+            return float(loss.detach()), _flatten(gradients)
+
+        with np.errstate(over="ignore", invalid="ignore"):  # the loop looks at the loss itself
+            result = minimize(
+                value_and_gradient,
+                _flatten(parameters),
+                jac=True,
+                method=self._method,
+                options={"maxiter": self._iterations},
+            )
+        _write(result.x, parameters)
+        return first[0]
+
+
+def one_cycle(progress: float) -> float:
+    """Share of the full learning rate: up from zero in the first tenth, then a cosine to zero."""
+    if progress < WARM_UP:
+        return progress / WARM_UP
+    return 0.5 * (1 + math.cos(math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
+
+
+def _in_turn(groups: Groups, turn: Sequence[str]) -> list[nn.Parameter]:
+    return [parameter for name in turn for parameter in groups[name]]
+
+
+def _flatten(tensors: Sequence[Tensor]) -> np.ndarray:
+    parts = [tensor.detach().cpu().numpy().astype(np.float64).ravel() for tensor in tensors]
+    return np.concatenate(parts)
+
+
+def _write(vector: np.ndarray, parameters: Sequence[nn.Parameter]) -> None:
+    flat = torch.from_numpy(np.ascontiguousarray(vector))
+    with torch.no_grad():
+        for parameter, part in zip(
+            parameters, flat.split([p.numel() for p in parameters]), strict=True
+        ):
+            parameter.copy_(part.to(parameter.dtype).view_as(parameter))
