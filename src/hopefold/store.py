@@ -66,7 +66,9 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
     try:
         return manifest, parse_tensors(content)
     except (SafetensorError, KeyError, ValueError) as error:
-        raise BrokenFile(f"{path} is not a whole model file ({error}): get a fresh copy.") from error
+        raise BrokenFile(
+            f"{path} is not a whole model file ({error}): get a fresh copy."
+        ) from error
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:

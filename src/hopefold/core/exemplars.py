@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -39,5 +41,7 @@ def kmeans_per_class(
             centres.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
         else:
             kmeans = KMeans(n_centres, n_init=1, random_state=random_state)
-            centres.append(kmeans.fit(rows).cluster_centers_)
+            with warnings.catch_warnings():  # rows that are all alike make centres that are alike
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                centres.append(kmeans.fit(rows).cluster_centers_)
     return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)

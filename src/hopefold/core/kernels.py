@@ -29,5 +29,5 @@ def student(squared: Tensor) -> Tensor:
 
 
 def log_student(squared: Tensor) -> Tensor:
-    """log 1/(1 + d)."""
+    """Log 1/(1 + d)."""
     return -torch.log1p(squared)

@@ -29,6 +29,7 @@ class Linear(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "n d"]:
+        """The projection; there is nothing to drop."""
         return x @ self.P.T
 
     @torch.no_grad()
@@ -69,6 +70,7 @@ class HighOrder(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "n d"]:
+        """Eq. 4; with a generator, thinned at random."""
         return self.interactions(x, generator) @ self.P.T
 
     @torch.no_grad()
@@ -108,6 +110,7 @@ class SigmoidHighOrder(HighOrder):
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "n d"]:
+        """Eq. 5; with a generator, thinned at random."""
         units = torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
         return units @ self.P.T
 

@@ -7,7 +7,8 @@ objective has a slow twin, written in loops, in tests/oracles.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -34,7 +35,7 @@ def collapse_onto_exemplars(
     """
     same_class = labels[:, None] == exemplar_labels[None, :]
     log_q = _log_q(y, exemplars, exemplar_weights)
-    per_class = same_class.sum(dim=1)
+    per_class = same_class.sum(dim=1, dtype=y.dtype)
     divergence = -(log_q * same_class).sum(dim=1) / per_class - per_class.log()
     return _weighted_mean(divergence, weights)
 
@@ -73,8 +74,8 @@ def collapse_onto_pairs(
     by itself; a row that is alone in its class says nothing. Costs O(n²), and is *not* a sum over
     rows: two half-batches are another objective.
     """
-    loss: Tensor = _CollapseOntoPairs.apply(y, labels, weights, conditional)
-    return loss
+    apply: Callable[..., Tensor] = _CollapseOntoPairs.apply
+    return apply(y, labels, weights, conditional)
 
 
 class _CollapseOntoPairs(torch.autograd.Function):
@@ -93,7 +94,7 @@ class _CollapseOntoPairs(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: torch.autograd.function.FunctionCtx,
+        ctx: Any,
         y: Tensor,
         labels: Tensor,
         weights: Tensor | None,
@@ -135,9 +136,9 @@ class _CollapseOntoPairs(torch.autograd.Function):
 
     @staticmethod
     def backward(  # type: ignore[override]
-        ctx: torch.autograd.function.FunctionCtx, grad_loss: Tensor
+        ctx: Any, grad_loss: Tensor
     ) -> tuple[Tensor, None, None, None]:
-        (gradient,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        (gradient,) = ctx.saved_tensors
         return grad_loss * gradient, None, None, None
 
 

@@ -37,10 +37,11 @@ class Scale:
     def apply(self, X: Any) -> Float[ndarray, "n features"]:
         """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        if not self.shift.any() and (self.gain == 1).all():
-            return rows.astype(np.float32, copy=False)
-        scaled = (rows - self.shift) * self.gain
-        return scaled.astype(np.float32)
+        with np.errstate(over="ignore"):  # whoever uses the rows looks for infinity
+            if not self.shift.any() and (self.gain == 1).all():
+                return rows.astype(np.float32, copy=False)
+            scaled = (rows - self.shift) * self.gain
+            return scaled.astype(np.float32)
 
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
         """Rows in the scale of the map, back in the user's own units."""
@@ -93,8 +94,9 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
 
 def _mean_and_deviation(X: Any) -> tuple[ndarray, ndarray]:
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
-    for chunk in _chunks(X):
-        scaler.partial_fit(chunk)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for chunk in _chunks(X):
+            scaler.partial_fit(chunk)
     mean, deviation = scaler.mean_, np.sqrt(scaler.var_)
     if not np.isfinite(deviation).all():
         column = int(np.flatnonzero(~np.isfinite(deviation))[0])

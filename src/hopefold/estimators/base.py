@@ -66,13 +66,13 @@ patience : int or "auto", default="auto"
     ``max_epochs``, at least 10.
 weight_decay : float, default=0
     Decoupled weight decay of the map (Adam only).
-input_dropout : float, default=0
+input_dropout : float, default=0.05 (SHOPE) or 0 (HOPE)
     Share of the features that are dropped at random in training.
 dropout : float, default=0
     Share of the polynomial units that are dropped at random in training.
 validation_fraction : float, default=0.1
-    Share of the rows, stratified, that is held out to choose the epoch with the lowest error.
-    0 turns validation off.
+    Share of the rows, stratified, that is held out to choose the epoch: the last one that is no
+    worse, beyond chance, than the one with the fewest mistakes. 0 turns validation off.
 refit : bool, default=True
     After validation, train again on all rows for the number of epochs chosen.
 scale : {"auto", "standard", "range", None}, default="auto"
@@ -166,6 +166,7 @@ class SupervisedEmbedding(
         Returns
         -------
         self
+
         """
         X, y = checks.check_rows(self, X, y, fitting=True)
         self._check_parameters()
@@ -293,29 +294,25 @@ class SupervisedEmbedding(
 
     def _publish(self, learned: Learned, task: Task) -> None:
         self.map_ = learned.map
-        if learned.exemplars is None:
-            self.exemplars_ = None
-            self.reference_embedding_ = embed(self.map_, task.rows, task.device)
-            codes = task.labels
-        else:
-            self.exemplars_ = self.scale_.undo(learned.exemplars.numpy())
-            exemplars = Rows(self.exemplars_, self.scale_)
-            self.reference_embedding_ = embed(self.map_, exemplars, task.device)
-            codes = learned.exemplar_labels
-        self.reference_embedding_ = self.reference_embedding_.astype(np.float32)
-        self.reference_labels_ = self.classes_[codes]
+        references = task.rows
+        self.exemplars_ = None
+        if learned.exemplars is not None:
+            self.exemplars_ = self.scale_.undo(learned.exemplars)
+            references = Rows(self.exemplars_, self.scale_)
+        self.reference_embedding_ = embed(self.map_, references, task.device).astype(np.float32)
+        self.reference_labels_ = self.classes_[learned.labels]
 
     def _settings(self, n_rows: int) -> Training:
-        batch_size = self._batch_size(n_rows) if self.batch_size == "auto" else self.batch_size
-        epochs = self._epochs(n_rows / batch_size) if self.max_epochs == "auto" else self.max_epochs
+        batch_size = _number(self.batch_size, self._batch_size(n_rows))
+        epochs = _number(self.max_epochs, self._epochs(n_rows / batch_size))
         return Training(
             max_epochs=epochs,
             batch_size=batch_size,
-            learning_rate=self.learning_rate,
+            learning_rate=float(self.learning_rate),
             optimizer=self.optimizer,
             batch_iterations=self.batch_iterations,
             weight_decay=self.weight_decay,
-            patience=max(10, epochs // 2) if self.patience == "auto" else self.patience,
+            patience=_number(self.patience, max(10, epochs // 2)),
         )
 
     def _batch_size(self, n_rows: int) -> int:
@@ -340,7 +337,8 @@ class SupervisedEmbedding(
         sizes = np.bincount(labels)
         rare = np.flatnonzero(sizes < self.n_exemplars)
         if len(rare):
-            named = ", ".join(f"{self.classes_[k].item()!r} ({sizes[k]})" for k in rare[:5])
+            names = self.classes_.tolist()
+            named = ", ".join(f"{names[k]!r} ({sizes[k]})" for k in rare[:5])
             named += f" and {len(rare) - 5} more" if len(rare) > 5 else ""
             warnings.warn(
                 f"fewer rows than n_exemplars={self.n_exemplars} in class {named}: "
@@ -354,6 +352,7 @@ class SupervisedEmbedding(
         checks.check_whole("n_components", self.n_components, at_least=1)
         checks.check_whole("n_exemplars", self.n_exemplars, at_least=1)
         checks.check_whole("batch_iterations", self.batch_iterations, at_least=1)
+        checks.check_whole("verbose", self.verbose, at_least=0)
         for name, at_least in [
             ("max_epochs", 1),
             ("batch_size", 2),
@@ -377,3 +376,7 @@ class SupervisedEmbedding(
                 f"objective='spread' lets joint exemplars lie apart, but exemplars="
                 f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
             )
+
+
+def _number(value: int | str, auto: int) -> int:
+    return auto if value == "auto" else int(value)

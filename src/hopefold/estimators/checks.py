@@ -37,8 +37,8 @@ def check_classes(classes: ndarray, n_rows: int) -> None:
     """A map needs something to tell apart."""
     if len(classes) < 2:
         raise InvalidInput(
-            f"y has one class only ({classes[0]!r}, in all {n_rows} rows): a supervised map needs "
-            "at least two, check that y is the label column."
+            f"y has one class only ({classes.tolist()[0]!r}, in all {n_rows} rows): "
+            "a supervised map needs at least two, check that y is the label column."
         )
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from torch import nn
 
 from hopefold.data.rows import Rows
-from hopefold.errors import Diverged
+from hopefold.errors import Diverged, InvalidParameter
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -42,7 +42,13 @@ def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "
 def resolve_device(device: str | torch.device) -> torch.device:
     """``auto`` is a GPU where torch finds one, and the CPU elsewhere."""
     if device != "auto":
-        return torch.device(device)
+        try:
+            return torch.empty(0, device=device).device
+        except (RuntimeError, AssertionError, TypeError) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidParameter(
+                f"device={device!r} cannot be used here ({reason}): choose 'auto' or 'cpu'."
+            ) from error
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 import hopefold
 from hopefold import store
@@ -68,6 +69,7 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
     >>> SHOPE(random_state=0).fit(X, y).save(path)
     >>> load(path).predict(X[:3])
     array([0, 0, 0])
+
     """
     manifest, tensors = store.read(path)
     try:
@@ -77,16 +79,15 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
-    settings = manifest["settings"]
+    settings, classes = manifest["settings"], manifest["classes"]
     if isinstance(settings["class_weight"], list):
         settings["class_weight"] = dict(settings["class_weight"])
     model = KINDS[manifest["kind"]](**settings)
+    model._check_parameters()
     model.n_features_in_ = manifest["n_features"]
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
-    model.classes_ = np.array(
-        manifest["classes"]["values"], dtype=np.dtype(manifest["classes"]["dtype"])
-    )
+    model.classes_ = np.array(classes["values"], dtype=np.dtype(classes["dtype"]))
     model.class_weight_ = tensors["class_weight"]
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
@@ -94,24 +95,63 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
     model.exemplars_ = tensors.get("exemplars")
     model.reference_embedding_ = tensors["references.embedding"]
+    _check_coherence(model, tensors)
     model.reference_labels_ = model.classes_[tensors["references.labels"]]
-    model.map_ = model._make_map(model.n_features_in_).requires_grad_(False)
-    model.map_.load_state_dict(
-        {
-            name.removeprefix("map."): torch.from_numpy(tensor)
-            for name, tensor in tensors.items()
-            if name.startswith("map.")
-        }
-    )
+    model.map_ = _revive_map(model, tensors)
     return model
+
+
+def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.Module:
+    """The map around the file's own tensors: no size that a file states is ever allocated."""
+    with torch.device("meta"):
+        map_ = model._make_map(model.n_features_in_)
+    state = {
+        name.removeprefix("map."): torch.from_numpy(tensor)
+        for name, tensor in tensors.items()
+        if name.startswith("map.")
+    }
+    map_.load_state_dict(state, assign=True)
+    return map_.requires_grad_(False)
+
+
+def _check_coherence(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> None:
+    """Do the parts of a file belong together? Whoever wrote it may not have been us."""
+    n_features, n_classes = model.n_features_in_, len(model.classes_)
+    codes = tensors["references.labels"]
+    shapes = {
+        "class_weight": (n_classes,),
+        "scale.shift": (n_features,),
+        "scale.gain": (n_features,),
+        "references.embedding": (len(codes), model.n_components),
+        "exemplars": (len(codes), n_features),
+    }
+    for name, shape in shapes.items():
+        if name in tensors and tensors[name].shape != shape:
+            raise ValueError(f"{name} has the shape {tensors[name].shape} and not {shape}")
+    for name, tensor in tensors.items():
+        if name != "references.labels" and not np.isfinite(tensor).all():
+            raise ValueError(f"{name} is not finite")
+    names = getattr(model, "feature_names_in_", None)
+    sound = {
+        "labels of references": codes.dtype.kind in "iu"
+        and codes.ndim == 1
+        and len(codes) > 0
+        and 0 <= codes.min() <= codes.max() < n_classes,
+        "classes": model.classes_.dtype.kind in "OUbiuf"
+        and model.classes_.ndim == 1
+        and n_classes > 1
+        and model.classes_.tolist() == sorted(set(model.classes_.tolist())),
+        "feature names": names is None or len(names) == n_features,
+        "exemplars": (model.exemplars is None) == (model.exemplars_ is None),
+    }
+    for what, is_sound in sound.items():
+        if not is_sound:
+            raise ValueError(f"its {what} do not fit the rest")
 
 
 def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
     """The constructor's arguments as JSON. A RandomState object is not kept: the fit is over."""
-    settings = {
-        field.name: getattr(model, field.name)
-        for field in dataclasses.fields(model)
-    }
+    settings = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     settings = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in settings.items()

@@ -38,6 +38,7 @@ class HOPE(SupervisedEmbedding):
     (150, 2)
     >>> model.exemplars_.shape, model.exemplar_labels_
     ((6, 4), array([0, 0, 1, 1, 2, 2]))
+
     """
 
     order: int = 3
@@ -88,11 +89,13 @@ class SHOPE(SupervisedEmbedding):
     array([0, 0, 0])
     >>> model.score(X, y) > 0.95
     True
+
     """
 
     order: int = 2
     n_factors: int = 400
     n_units: int = 400
+    input_dropout: float = 0.05
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 START_ROWS = 2_000
 
 #: Training points that serve as references for the validation error of an epoch.
-VALIDATION_REFERENCES = 10_000
+VALIDATION_REFERENCES = 5_000
 
 #: Numbers of a table that are embedded at once while validating.
 BLOCK = 2**22
@@ -62,11 +62,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Learned:
-    """A map, its exemplars in the map's scale (none: training points are the references)."""
+    """A map, and its exemplars in the map's scale (none: training points are the references)."""
 
     map: nn.Module
-    exemplars: Tensor | None
-    exemplar_labels: Int[ndarray, " z"] | None
+    exemplars: ndarray | None
+    labels: Int[ndarray, " z"]
     run: Run
 
 
@@ -81,34 +81,29 @@ def learn(
     """Start the map and the exemplars, minimise the objective, and hand both back on the CPU."""
     random = np.random.RandomState(task.seed)
     generator = torch.Generator().manual_seed(task.seed)
-    sample = random.permutation(training)[:START_ROWS]
-    map_.start(task.rows.fetch(np.sort(sample)), generator)  # type: ignore[operator]
+    sample = np.sort(random.permutation(training)[:START_ROWS])
+    map_.start(task.rows.fetch(sample), generator)  # type: ignore[operator]
     map_.to(task.device)
-    exemplars, exemplar_labels = _start_exemplars(task, training, random)
+
+    exemplars, labels = start_exemplars(task, training, random)
+    attempt = _Attempt(task, map_, training, exemplars, labels)
 
     groups = {"map": list(map_.parameters())}
     if task.exemplars == "joint":
-        assert exemplars is not None
-        groups["exemplars"] = [exemplars]
+        groups["exemplars"] = [attempt.exemplars]
     run = minimise(
-        _loss(task, map_, training, exemplars, exemplar_labels),
+        attempt.loss_onto_exemplars if task.exemplars == "joint" else attempt.loss_onto_pairs,
         groups,
         len(training),
         settings,
         generator,
         progress,
-        validation_error=_validator(
-            task, map_, training, held_out, exemplars, exemplar_labels, random
-        )
-        if len(held_out)
-        else None,
+        mistakes=attempt.validation_on(held_out, random) if len(held_out) else None,
     )
-    return Learned(
-        map_.cpu().requires_grad_(False),
-        None if exemplars is None else exemplars.detach().cpu(),
-        exemplar_labels,
-        run,
-    )
+    map_ = map_.cpu().requires_grad_(False)
+    if task.exemplars is None:
+        return Learned(map_, None, task.labels, run)
+    return Learned(map_, attempt.exemplars.detach().cpu().numpy(), labels, run)
 
 
 def hold_out(
@@ -124,11 +119,12 @@ def hold_out(
     return np.setdiff1d(np.arange(len(labels)), chosen, assume_unique=True), chosen
 
 
-def _start_exemplars(
-    task: Task, training: ndarray, random: np.random.RandomState
-) -> tuple[nn.Parameter | None, ndarray | None]:
+def start_exemplars(
+    task: Task, training: Int[ndarray, " t"], random: np.random.RandomState
+) -> tuple[Float[Tensor, "z features"], Int[ndarray, " z"]]:
+    """The k-means centres of each class among the training rows, in the map's scale."""
     if task.exemplars is None:
-        return None, None
+        return torch.empty(0, task.rows.n_features), np.empty(0, dtype=int)
     labels = task.labels[training]
     sizes = np.bincount(labels, minlength=task.n_classes)
     centres, exemplar_labels = kmeans_per_class(
@@ -139,74 +135,76 @@ def _start_exemplars(
         max_rows=START_ROWS if task.exemplars == "joint" else None,
     )
     centres = (centres + task.rows.clustering_shift).astype(np.float32)
-    return nn.Parameter(torch.from_numpy(centres).to(task.device)), exemplar_labels
+    return torch.from_numpy(centres), exemplar_labels
 
 
-def _loss(
-    task: Task,
-    map_: nn.Module,
-    training: ndarray,
-    exemplars: nn.Parameter | None,
-    exemplar_labels: ndarray | None,
-) -> Callable[[Tensor, int], Tensor]:
-    """The objective of a batch of training rows, with random masks that a seed decides."""
-    weighted = bool((task.class_weights != 1).any())
-    weights = task.class_weights / task.class_weights[task.labels[training]].mean()
-    weights = torch.from_numpy(weights).float().to(task.device)
-    masks = torch.Generator(device=task.device)
-    objective = OBJECTIVES[task.objective]
+class _Attempt:
+    """A map and exemplars on their way: the loss of a batch, and the mistakes on held-out rows."""
 
-    def of_batch(batch: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        which = training[batch.numpy()]
-        labels = torch.from_numpy(task.labels[which]).to(task.device)
-        y = map_(task.rows.fetch(which).to(task.device), masks.manual_seed(seed))
-        return y, labels, weights[labels] if weighted else None
+    def __init__(
+        self,
+        task: Task,
+        map_: nn.Module,
+        training: ndarray,
+        exemplars: Tensor,
+        exemplar_labels: ndarray,
+    ) -> None:
+        self.exemplars = nn.Parameter(exemplars.to(task.device))
+        self._exemplar_labels = exemplar_labels
+        self._task = task
+        self._map = map_
+        self._training = training
+        self._masks = torch.Generator(device=task.device)
+        self._targets = torch.from_numpy(exemplar_labels).to(task.device)
+        weights = task.class_weights / task.class_weights[task.labels[training]].mean()
+        self._weights = torch.from_numpy(weights).float().to(task.device)
+        self._weighted = bool((task.class_weights != 1).any())
 
-    def onto_pairs(batch: Tensor, seed: int) -> Tensor:
-        return collapse_onto_pairs(*of_batch(batch, seed), conditional=task.conditional)
-
-    if task.exemplars != "joint":
-        return onto_pairs
-
-    targets = torch.from_numpy(exemplar_labels).to(task.device)
-    target_weights = weights[targets] if weighted else None
-
-    def onto_exemplars(batch: Tensor, seed: int) -> Tensor:
-        y, labels, w = of_batch(batch, seed)
-        return objective(y, labels, map_(exemplars), targets, w, target_weights)
-
-    return onto_exemplars
-
-
-def _validator(
-    task: Task,
-    map_: nn.Module,
-    training: ndarray,
-    held_out: ndarray,
-    exemplars: nn.Parameter | None,
-    exemplar_labels: ndarray | None,
-    random: np.random.RandomState,
-) -> Callable[[], float]:
-    """The held-out error of the map as it stands, by the same rule as `predict`."""
-    labels = task.labels[held_out]
-    weights = task.class_weights[labels]
-    references = np.sort(random.permutation(training)[:VALIDATION_REFERENCES])
-
-    def points(which: ndarray) -> ndarray:
-        blocks = np.array_split(which, -(-len(which) * task.rows.n_features // BLOCK))
-        return np.concatenate(
-            [map_(task.rows.fetch(block).to(task.device)).cpu().numpy() for block in blocks]
+    def loss_onto_exemplars(self, batch: Tensor, seed: int) -> Tensor:
+        """The objective of a batch against the exemplars, with masks that the seed decides."""
+        points, labels, weights = self._embed_batch(batch, seed)
+        return OBJECTIVES[self._task.objective](
+            points,
+            labels,
+            self._map(self.exemplars),
+            self._targets,
+            weights,
+            self._weights[self._targets] if self._weighted else None,
         )
 
-    @torch.no_grad()
-    def validation_error() -> float:
-        if exemplars is None or exemplar_labels is None:
-            embedded, targets = points(references), task.labels[references]
-        else:
-            embedded, targets = map_(exemplars).cpu().numpy(), exemplar_labels
-        shares = class_shares(
-            points(held_out), embedded, targets, task.class_weights, task.n_neighbors
-        )
-        return float(np.average(shares.argmax(axis=1) != labels, weights=weights))
+    def loss_onto_pairs(self, batch: Tensor, seed: int) -> Tensor:
+        """The objective of all pairs of a batch, with masks that the seed decides."""
+        points, labels, weights = self._embed_batch(batch, seed)
+        return collapse_onto_pairs(points, labels, weights, conditional=self._task.conditional)
 
-    return validation_error
+    def validation_on(
+        self, held_out: ndarray, random: np.random.RandomState
+    ) -> Callable[[], ndarray]:
+        """How wrong the map, as it stands, is on each held-out row, by the rule of `predict`."""
+        task = self._task
+        weights = task.class_weights[task.labels[held_out]]
+        neighbours = np.sort(random.permutation(self._training)[:VALIDATION_REFERENCES])
+
+        @torch.no_grad()
+        def mistakes() -> ndarray:
+            if task.exemplars is None:
+                references, labels = self._points(neighbours), task.labels[neighbours]
+            else:
+                references, labels = self._map(self.exemplars).cpu().numpy(), self._exemplar_labels
+            points = self._points(held_out)
+            shares = class_shares(points, references, labels, task.class_weights, task.n_neighbors)
+            return (shares.argmax(axis=1) != task.labels[held_out]) * (weights / weights.mean())
+
+        return mistakes
+
+    def _points(self, which: ndarray) -> ndarray:
+        blocks = np.array_split(which, -(-len(which) * self._task.rows.n_features // BLOCK))
+        rows = (self._task.rows.fetch(block).to(self._task.device) for block in blocks)
+        return np.concatenate([self._map(block).cpu().numpy() for block in rows])
+
+    def _embed_batch(self, batch: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        which = self._training[batch.numpy()]
+        labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
+        rows = self._task.rows.fetch(which).to(self._task.device)
+        points = self._map(rows, self._masks.manual_seed(seed))
+        return points, labels, self._weights[labels] if self._weighted else None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,14 +35,14 @@ def minimise(
     generator: torch.Generator,
     progress: Progress,
     *,
-    validation_error: Callable[[], float] | None = None,
+    mistakes: Callable[[], np.ndarray] | None = None,
 ) -> Run:
     """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
 
     ``loss_of`` takes the numbers of the rows of a batch, and a seed for its random masks: the same
-    arguments give the same loss, as a line search must be able to expect. With a ``validation_error`` the best epoch
-    is the one in which it is lowest (the last of equals), and the run stops when it has not
-    improved for ``settings.patience`` epochs. Without, all epochs are run and the last is kept.
+    arguments give the same loss, as a line search must be able to expect. ``mistakes`` tells how
+    wrong each held-out row is at the moment: then the best epoch is kept, and the run stops when
+    nothing has improved for ``settings.patience`` epochs. Without, the last epoch is kept.
     """
     optimizer = make_optimizer(groups, settings)
     best = _Best(groups)
@@ -53,7 +54,7 @@ def minimise(
         shuffled = torch.randperm(n_rows, generator=generator).tensor_split(n_batches)
         seeds = torch.randint(2**62, (n_batches,), generator=generator).tolist()
         for number, batch in enumerate(shuffled):
-            done = (epoch - 1 + number / n_batches) / settings.max_epochs
+            done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
             closure = partial(loss_of, batch, seeds[number])
             for turn in _turns(tuple(groups), done, settings):
                 loss = optimizer.step(closure, turn, done)
@@ -64,33 +65,41 @@ def minimise(
             "loss": _finite(float(total), epoch, settings),
             "learning_rate": settings.learning_rate * one_cycle(done),
         }
-        if validation_error is not None:
-            record["validation_error"] = validation_error()
-            best.offer(epoch, record["validation_error"])
+        if mistakes is not None:
+            wrong = mistakes()
+            record["validation_error"] = float(wrong.mean())
+            best.offer(epoch, wrong)
         history.append(record)
         progress.advance(record)
-        if validation_error is not None and epoch - best.improved_in >= settings.patience:
+        if mistakes is not None and epoch - best.improved_in >= settings.patience:
             break
 
-    if validation_error is None:
+    if mistakes is None:
         return Run(len(history), history)
     best.restore()
     return Run(best.epoch, history)
 
 
 class _Best:
-    """The parameters of the epoch with the lowest validation error, the last of equals."""
+    """The parameters of the last epoch that is not worse on held-out rows than the best one.
+
+    Few held-out rows make the lowest error a matter of luck, and an early stroke of luck would end
+    the training before the learning rate has come down. So an epoch counts as worse only when its
+    mistakes exceed those of the best by more than chance would, row by row: by more than the root
+    of the number of rows on which the two differ.
+    """
 
     def __init__(self, groups: Groups) -> None:
         self._parameters = [parameter for group in groups.values() for parameter in group]
-        self._error = math.inf
+        self._fewest = np.array([np.inf])
         self.epoch = self.improved_in = 0
 
-    def offer(self, epoch: int, error: float) -> None:
-        if error < self._error:
-            self.improved_in = epoch
-        if error <= self._error:
-            self.epoch, self._error = epoch, error
+    def offer(self, epoch: int, mistakes: np.ndarray) -> None:
+        if mistakes.mean() < self._fewest.mean():
+            self._fewest, self.improved_in = mistakes, epoch
+        more = mistakes - self._fewest
+        if more.sum() <= np.linalg.norm(more):
+            self.epoch = epoch
             self._saved = [parameter.detach().clone() for parameter in self._parameters]
 
     @torch.no_grad()

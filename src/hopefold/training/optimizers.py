@@ -61,6 +61,7 @@ class Adam:
         )
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
+        """One step of Adam; groups that wait have no gradient and stay as they are."""
         for group in self._adam.param_groups:
             group["lr"] = self._learning_rate * one_cycle(progress)
         self._adam.zero_grad(set_to_none=True)
@@ -82,6 +83,7 @@ class SciPy:
         self._iterations = iterations
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
+        """A few iterations on this batch, whatever the progress."""
         parameters = _in_turn(self._groups, turn)
         first: list[Tensor] = []
 
@@ -123,7 +125,6 @@ def _flatten(tensors: Sequence[Tensor]) -> np.ndarray:
 def _write(vector: np.ndarray, parameters: Sequence[nn.Parameter]) -> None:
     flat = torch.from_numpy(np.ascontiguousarray(vector))
     with torch.no_grad():
-        for parameter, part in zip(
-            parameters, flat.split([p.numel() for p in parameters]), strict=True
-        ):
+        parts = torch.split(flat, [parameter.numel() for parameter in parameters])
+        for parameter, part in zip(parameters, parts, strict=True):
             parameter.copy_(part.to(parameter.dtype).view_as(parameter))

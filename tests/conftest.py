@@ -1,0 +1,43 @@
+"""One thread for torch, the digits, and a few small tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import train_test_split
+
+from hopefold import SHOPE
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """X, X_test, y, y_test: 70/30, stratified, seed 0, X/16."""
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X / 16, y, test_size=0.3, stratify=y, random_state=0)
+
+
+@pytest.fixture(scope="session")
+def digits_model(digits):
+    X, _, y, _ = digits
+    return SHOPE(random_state=0).fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def three_blobs():
+    """90 rows, 5 columns, 3 classes that are easy to tell apart."""
+    random = np.random.RandomState(0)
+    y = np.repeat([0, 1, 2], 30)
+    centres = 4 * random.normal(size=(3, 5))
+    return centres[y] + random.normal(size=(90, 5)), y

@@ -1,0 +1,110 @@
+"""Scales: what they do to columns, what auto chooses, and the way back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from hopefold.data.rows import Rows
+from hopefold.data.scaling import Scale, learn_scale
+from hopefold.errors import InvalidInput
+
+TABLE = np.random.RandomState(0).normal(size=(200, 3)) * [1, 100, 1e-3] + [0, 2020, 5]
+
+
+def test_standard_columns_have_mean_zero_and_deviation_one():
+    scaled = learn_scale(TABLE, "standard").apply(TABLE)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
+    assert scaled.dtype == np.float32
+
+
+def test_range_keeps_proportions_between_columns():
+    X = np.array([[0, 10], [255, 20.0]])
+    np.testing.assert_allclose(
+        learn_scale(X, "range").apply(X), [[0, 10 / 255], [1, 20 / 255]], rtol=1e-6
+    )
+
+
+def test_no_scale_is_no_change():
+    X = TABLE.astype(np.float32)
+    np.testing.assert_array_equal(learn_scale(X, None).apply(X), X)
+
+
+@pytest.mark.parametrize("how", ["auto", "standard", "range", None])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_every_scale_can_be_undone(how, make):
+    X = TABLE.copy()
+    X[:, 1] = 7  # a constant column comes back too
+    scale = learn_scale(make(X), how)
+    np.testing.assert_allclose(scale.undo(scale.apply(X)), X, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["auto", "standard", "range"])
+def test_a_column_that_was_constant_is_not_listened_to(how):
+    X = np.column_stack([TABLE, np.full(200, 3.0)])
+    scale = learn_scale(X, how)
+    assert (scale.apply(X)[:, 3] == 0).all()
+    strange = X[:1].copy()
+    strange[0, 3] = 1e9
+    np.testing.assert_array_equal(scale.apply(strange), scale.apply(X[:1]))
+
+
+def _same(a: Scale, b: Scale) -> bool:
+    return np.array_equal(a.gain, b.gain) and np.array_equal(a.shift, b.shift)
+
+
+@pytest.mark.parametrize("factor", [1, 1 / 16, 255 / 16])
+def test_auto_takes_pixels_for_pixels(factor):
+    X = load_digits().data * factor
+    assert _same(learn_scale(X, "auto"), learn_scale(X, "range"))
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_auto_standardises_tables(load):
+    X = load().data
+    assert _same(learn_scale(X, "auto"), learn_scale(X, "standard"))
+
+
+def test_auto_keeps_the_zeros_of_sparse_columns():
+    X = sparse.random_array((50, 20), density=0.1, rng=0, format="csr") * 40
+    scaled = learn_scale(X, "auto").apply(X)
+    np.testing.assert_array_equal(scaled == 0, X.toarray() == 0)
+    assert np.abs(scaled).max() == pytest.approx(1)
+
+
+def test_an_offset_is_subtracted_before_rounding_to_float32():
+    X = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
+    np.testing.assert_allclose(
+        learn_scale(X, "standard").apply(X).ravel(), [-1.2247449, 0, 1.2247449], rtol=1e-6
+    )
+
+
+def test_values_whose_variance_overflows_are_refused_by_column():
+    X = np.array([[1.0, 1e200], [2.0, -1e200], [3.0, 0]])
+    with pytest.raises(InvalidInput, match="column 1"):
+        learn_scale(X, "standard")
+
+
+def test_values_too_large_for_float32_are_refused_by_column():
+    X = np.array([[1.0, 1e200], [2.0, 0]])
+    with pytest.raises(InvalidInput, match=r"column 1.*float32"):
+        Rows.prepare(X, learn_scale(X, None))
+
+
+def test_sparse_rows_are_made_dense_only_as_fetched():
+    X = sparse.random_array((40, 6), density=0.3, rng=0, format="csr")
+    rows = Rows.prepare(X, learn_scale(X, "standard"))
+    which = np.array([3, 17])
+    expected = learn_scale(X, "standard").apply(X.toarray()[which])
+    np.testing.assert_allclose(rows.fetch(which), expected, rtol=1e-6)
+
+
+def test_sparse_clusters_come_back_at_the_right_place():
+    X = sparse.random_array((40, 6), density=0.3, rng=0, format="csr")
+    rows = Rows.prepare(X, learn_scale(X, "standard"))
+    which = np.arange(40)
+    centre = rows.fetch_for_clustering(which).mean(axis=0) + rows.clustering_shift
+    np.testing.assert_allclose(centre, rows.fetch(which).mean(axis=0), atol=1e-5)

@@ -1,0 +1,229 @@
+"""What is wrong, in the user's own names and numbers, and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from hopefold import HOPE, SHOPE, HopefoldError
+
+QUICK = {"n_factors": 10, "max_epochs": 5, "random_state": 0}
+X = np.random.RandomState(0).normal(size=(40, 3))
+Y = np.repeat([0, 1], 20)
+FRAME = pd.DataFrame(X, columns=["height", "age", "income"])
+
+
+def complaint(action, *kinds):
+    """The message of the one error, which is a HopefoldError and the built-in that fits."""
+    with pytest.raises(HopefoldError) as caught:
+        action()
+    for kind in kinds:
+        assert isinstance(caught.value, kind)
+    return str(caught.value)
+
+
+def with_value(value, *places):
+    bad = FRAME.copy()
+    for row, column in places:
+        bad.iloc[row, column] = value
+    return bad
+
+
+def test_missing_values_are_named_by_column_and_row():
+    bad = with_value(np.nan, (7, 1), (30, 1))
+    assert complaint(lambda: SHOPE().fit(bad, Y), ValueError) == (
+        "column 'age' has 2 missing values (NaN; first in row 7): "
+        "drop those rows, or fill them, e.g. with SimpleImputer."
+    )
+
+
+def test_infinite_values_are_named_by_column_and_row():
+    bad = with_value(-np.inf, (3, 2))
+    assert complaint(lambda: SHOPE().fit(bad, Y), ValueError) == (
+        "column 'income' has 1 infinite value (inf; first in row 3): drop those rows, or clip them."
+    )
+
+
+def test_several_bad_columns_are_counted():
+    bad = with_value(np.nan, (3, 0), (9, 2))
+    assert "column 'height' has 1 missing value (NaN; first in row 3), and 1 more column too" in (
+        complaint(lambda: SHOPE().fit(bad, Y), ValueError)
+    )
+
+
+def test_missing_values_in_a_sparse_matrix_are_found():
+    bad = sparse.csr_array(np.where(np.abs(X) < 0.5, 0, X))
+    bad.data[4] = np.nan
+    assert "missing value" in complaint(lambda: SHOPE().fit(bad, Y), ValueError)
+
+
+def test_large_values_that_add_up_to_infinity_are_not_missing():
+    huge = np.full((40, 3), 1e38, dtype=np.float32) * np.sign(X).astype(np.float32)
+    SHOPE(**QUICK).fit(huge, Y)
+
+
+def test_missing_values_are_found_at_transform_too():
+    model = SHOPE(**QUICK).fit(FRAME, Y)
+    assert "row 5" in complaint(lambda: model.transform(with_value(np.nan, (5, 0))), ValueError)
+
+
+def test_one_class_only():
+    message = complaint(lambda: SHOPE().fit(X, np.full(40, "cat")), ValueError)
+    assert "one class only ('cat', in all 40 rows)" in message
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_components", 0),
+        ("n_components", 1.5),
+        ("order", 0),
+        ("order", "2"),
+        ("n_factors", 0),
+        ("n_units", -1),
+        ("n_exemplars", 0),
+        ("max_epochs", 0),
+        ("batch_size", 1),
+        ("batch_size", "large"),
+        ("patience", 0),
+        ("n_neighbors", 0),
+        ("n_neighbors", True),
+        ("learning_rate", 0),
+        ("learning_rate", float("nan")),
+        ("weight_decay", -1),
+        ("dropout", 1.0),
+        ("input_dropout", -0.1),
+        ("validation_fraction", 1),
+        ("optimizer", "sgd"),
+        ("exemplars", "random"),
+        ("exemplars", ["joint"]),
+        ("objective", "nca"),
+        ("scale", "log"),
+        ("refit", "yes"),
+        ("conditional", None),
+        ("class_weight", "equal"),
+        ("class_weight", {0: 0.0, 1: 1.0}),
+        ("class_weight", {7: 2.0}),
+        ("device", "abacus"),
+        ("verbose", -1),
+    ],
+)
+def test_a_parameter_out_of_range_is_quoted(parameter, value):
+    message = complaint(lambda: SHOPE(**{parameter: value}).fit(X, Y), ValueError)
+    assert parameter in message
+
+
+def test_an_unknown_optimizer_comes_with_the_known_ones():
+    message = complaint(lambda: HOPE(optimizer="sgd").fit(X, Y), ValueError)
+    assert message == "optimizer='sgd' is not known: choose one of 'adam', 'cg', 'lbfgs'."
+
+
+def test_settings_that_contradict_each_other():
+    message = complaint(lambda: SHOPE(objective="spread", exemplars=None).fit(X, Y), ValueError)
+    assert "exemplars='joint'" in message
+
+
+def test_more_neighbours_than_references():
+    model = SHOPE(**QUICK).fit(X, Y)
+    message = complaint(lambda: model.kneighbors(X, n_neighbors=5), ValueError)
+    assert "n_neighbors=5, but there are 4 references" in message
+
+
+def test_the_wrong_number_of_columns():
+    model = SHOPE(**QUICK).fit(X, Y)
+    message = complaint(lambda: model.transform(X[:, :2]), ValueError)
+    assert "X has 2 features, but SHOPE is expecting 3 features" in message
+
+
+def test_columns_with_other_names():
+    model = SHOPE(**QUICK).fit(FRAME, Y)
+    message = complaint(lambda: model.transform(FRAME.rename(columns={"age": "years"})), ValueError)
+    assert "years" in message
+    assert "age" in message
+
+
+@pytest.mark.parametrize("action", ["fit", "transform", "predict"])
+def test_no_rows(action):
+    model = SHOPE(**QUICK).fit(X, Y)
+    if action == "fit":
+        message = complaint(lambda: SHOPE().fit(X[:0], Y[:0]), ValueError)
+    else:
+        message = complaint(lambda: getattr(model, action)(X[:0]), ValueError)
+    assert "0 sample" in message
+
+
+def test_one_row_is_fine():
+    model = SHOPE(**QUICK).fit(X, Y)
+    assert model.transform(X[:1]).shape == (1, 2)
+    assert model.predict(X[:1]).shape == (1,)
+
+
+def test_text_in_a_column_and_labels_that_are_measurements():
+    text = FRAME.assign(city="Bonn")
+    assert "Bonn" in complaint(lambda: SHOPE().fit(text, Y), ValueError)
+    assert "Unknown label type" in complaint(lambda: SHOPE().fit(X, X[:, 0]), ValueError)
+
+
+def test_labels_and_rows_of_different_number():
+    assert "40" in complaint(lambda: SHOPE().fit(X, Y[:-1]), ValueError)
+
+
+def test_constant_columns_are_fine():
+    for scale in ("auto", "standard", "range", None):
+        flat = np.column_stack([X, np.full(40, 7.0)])
+        model = SHOPE(**QUICK, scale=scale).fit(flat, Y)
+        assert np.isfinite(model.transform(flat)).all()
+        assert np.isfinite(model.exemplars_).all()
+    everything_flat = SHOPE(**QUICK).fit(np.ones((40, 3)), Y)
+    assert np.isfinite(everything_flat.transform(np.ones((2, 3)))).all()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "cg"])
+def test_a_fit_that_diverges_says_so(optimizer):
+    wild = X * 1e12
+    message = complaint(
+        lambda: HOPE(order=5, scale=None, optimizer=optimizer, random_state=0).fit(wild, Y),
+        ArithmeticError,
+    )
+    assert "diverged" in message
+    assert "scale" in message
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "cg", "lbfgs"])
+@pytest.mark.parametrize("order", [1, 3, 6])
+def test_a_fit_on_wild_numbers_fails_or_is_finite(optimizer, order):
+    model = HOPE(**QUICK, order=order, scale=None, optimizer=optimizer)
+    try:
+        model.fit(X * 1e5, Y)
+    except ArithmeticError:
+        return
+    assert np.isfinite(model.transform(X * 1e5)).all()
+    assert np.isfinite(model.exemplars_).all()
+
+
+def test_a_row_from_another_world_is_named():
+    model = HOPE(**QUICK).fit(X, Y)
+    strange = X.copy()
+    strange[17, 0] = 1e30
+    assert "row 17" in complaint(lambda: model.predict(strange), ArithmeticError)
+
+
+def test_an_outlier_in_training_does_not_make_nan():
+    wild = X.copy()
+    wild[3, 0] = 1e30
+    for cls in (HOPE, SHOPE):
+        model = cls(**QUICK).fit(wild, Y)
+        assert np.isfinite(model.transform(wild)).all()
+
+
+def test_a_model_that_is_not_fitted_says_so(tmp_path):
+    for action in (
+        lambda: SHOPE().predict(X),
+        lambda: SHOPE().kneighbors(X),
+        lambda: SHOPE().save(tmp_path / "x.hope"),
+    ):
+        with pytest.raises(NotFittedError):
+            action()

@@ -1,0 +1,191 @@
+"""A model file gives the same model back, and nothing else gets in."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from hopefold import HOPE, SHOPE, load, store
+from hopefold.errors import BrokenFile, InvalidType
+
+QUICK = {"n_factors": 20, "max_epochs": 10, "random_state": 0}
+
+
+@pytest.fixture
+def fitted(three_blobs):
+    return SHOPE(**QUICK).fit(*three_blobs)
+
+
+@pytest.mark.parametrize("cls", [HOPE, SHOPE])
+@pytest.mark.parametrize("exemplars", ["joint", "kmeans", None])
+def test_a_loaded_model_is_the_same_model(cls, exemplars, three_blobs, tmp_path):
+    X, y = three_blobs
+    names = np.array(["ash", "birch", "cedar"])
+    model = cls(**QUICK, exemplars=exemplars).fit(X, names[y])
+    model.save(tmp_path / "model.hope")
+    again = load(tmp_path / "model.hope")
+    assert type(again) is cls
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.kneighbors(X, 2), model.kneighbors(X, 2))
+    assert again.history_ == model.history_
+    assert again.n_iter_ == model.n_iter_
+    assert again.validation_error_ == model.validation_error_
+    if exemplars is None:
+        assert again.exemplars_ is None
+    else:
+        np.testing.assert_array_equal(again.exemplars_, model.exemplars_)
+        np.testing.assert_array_equal(again.exemplar_labels_, model.exemplar_labels_)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "ü", "</script>"]),
+        np.array(["a", "b", "c"], dtype=object),
+        np.array([-1, 5, 2**60]),
+        np.array([0.0, 1.0, 2.0]),
+        np.array([1, 2, 3], dtype=np.uint8),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_of_every_kind_survive(labels, three_blobs, tmp_path):
+    X, y = three_blobs
+    SHOPE(**QUICK).fit(X, labels[y]).save(tmp_path / "m.hope")
+    predicted = load(tmp_path / "m.hope").predict(X)
+    assert predicted.dtype == labels.dtype
+    assert set(predicted) <= set(labels)
+
+
+def test_booleans_survive(three_blobs, tmp_path):
+    X, y = three_blobs
+    SHOPE(**QUICK).fit(X, y == 1).save(tmp_path / "m.hope")
+    assert load(tmp_path / "m.hope").classes_.tolist() == [False, True]
+
+
+def test_settings_of_every_kind_survive(three_blobs, tmp_path):
+    X, y = three_blobs
+    model = SHOPE(
+        n_factors=np.int64(8),
+        max_epochs=3,
+        class_weight={0: 1, 1: 2.5, 2: 1},
+        random_state=np.random.RandomState(3),
+        learning_rate=np.float32(0.01),
+        scale=None,
+    ).fit(X, y)
+    model.save(tmp_path / "m.hope")
+    again = load(tmp_path / "m.hope")
+    assert again.class_weight == {0: 1, 1: 2.5, 2: 1}
+    assert again.random_state is None
+    assert again.n_factors == 8
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    again.fit(X, y)  # and can be fitted again
+
+
+def test_feature_names_survive(three_blobs, tmp_path):
+    X, y = three_blobs
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "größe", "=cmd()"])
+    SHOPE(**QUICK).fit(frame, y).save(tmp_path / "m.hope")
+    again = load(tmp_path / "m.hope")
+    assert list(again.feature_names_in_) == list(frame.columns)
+    again.transform(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        again.transform(frame.rename(columns={"a": "z"}))
+
+
+def test_the_same_fit_writes_the_same_bytes(three_blobs, tmp_path):
+    for name in ("one", "two"):
+        SHOPE(**QUICK).fit(*three_blobs).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_file_loads_in_a_fresh_process(fitted, three_blobs, tmp_path):
+    X, _ = three_blobs
+    fitted.save(tmp_path / "m.hope")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import hopefold, numpy; m = hopefold.load('m.hope');"
+        "numpy.save('out.npy', m.transform(numpy.load('X.npy')))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), fitted.transform(X))
+
+
+def test_a_joblib_file_is_refused(fitted, tmp_path):
+    joblib.dump(fitted, tmp_path / "m.joblib")
+    with pytest.raises(BrokenFile):
+        load(tmp_path / "m.joblib")
+
+
+def _resealed(path, change):
+    """A file whose checksum is right but whose content was made by somebody else."""
+    manifest, tensors = store.read(path)
+    change(manifest, tensors)
+    store.write(path, manifest, tensors)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, t: m.update(kind="os.system"),
+        lambda m, t: m["settings"].update(order="2; import os"),
+        lambda m, t: m["settings"].update(n_factors=10**12),
+        lambda m, t: m["settings"].update(n_factors=21),
+        lambda m, t: m["settings"].update(hidden=1),
+        lambda m, t: m.pop("classes"),
+        lambda m, t: m["classes"].update(dtype="O8,f4"),
+        lambda m, t: m["classes"].update(values=[1, 2, 3, 4]),
+        lambda m, t: m["classes"].update(values=[3, 2, 1]),
+        lambda m, t: m.update(n_features=6),
+        lambda m, t: m.update(n_features=-1),
+        lambda m, t: m.update(feature_names=["a"]),
+        lambda m, t: t.pop("map.C"),
+        lambda m, t: t.update({"map.C": t["map.C"][:, :4]}),
+        lambda m, t: t.update({"map.C": t["map.C"] * np.nan}),
+        lambda m, t: t.update({"map.evil": t["map.C"]}),
+        lambda m, t: t.update({"references.labels": t["references.labels"] + 9}),
+        lambda m, t: t.update({"references.labels": t["references.labels"] - 9}),
+        lambda m, t: t.update({"references.labels": t["references.labels"][:-1]}),
+        lambda m, t: t.update({"references.embedding": t["references.embedding"][:, :1]}),
+        lambda m, t: t.update({"exemplars": t["exemplars"][:1]}),
+        lambda m, t: t.update({"scale.gain": t["scale.gain"][:2]}),
+        lambda m, t: t.update({"class_weight": t["class_weight"][:1]}),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(fitted, tmp_path, change):
+    path = tmp_path / "m.hope"
+    fitted.save(path)
+    _resealed(path, change)
+    with pytest.raises(BrokenFile):
+        load(path)
+
+
+def test_labels_that_no_file_can_hold_are_refused_before_writing(three_blobs, tmp_path):
+    X, y = three_blobs
+    model = SHOPE(**QUICK).fit(X, y)
+    model.classes_ = np.array([(1,), (2,), (3,), None], dtype=object)[:3]
+    model.reference_labels_ = model.classes_[[0, 1, 2]]
+    with pytest.raises(InvalidType, match="tuple"):
+        model.save(tmp_path / "m.hope")
+    assert not (tmp_path / "m.hope").exists()
+
+
+def test_the_header_is_plain_json(fitted, tmp_path):
+    """Anyone can read what is in a file without hopefold."""
+    path = tmp_path / "m.hope"
+    fitted.save(path)
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    manifest = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["hopefold"])
+    assert manifest["kind"] == "SHOPE"
+    assert manifest["format"] == 1
+    assert manifest["settings"]["n_factors"] == 20

@@ -1,0 +1,112 @@
+"""Every formula once more, slowly: in loops, from the paper, sharing nothing with the library."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+
+def hope(x, C, c, P, order):
+    """Eq. 1-3: the explicit sum over all products of `order` features, x with a 1 appended."""
+    x, C = [*x, 1.0], [[*row, bias] for row, bias in zip(C, c, strict=True)]
+    y = []
+    for s in range(len(P)):
+        total = 0.0
+        for indices in itertools.product(range(len(x)), repeat=order):
+            tensor_entry = sum(math.prod(C[f][i] for i in indices) * P[s][f] for f in range(len(C)))
+            total += tensor_entry * math.prod(x[i] for i in indices)
+        y.append(total)
+    return y
+
+
+def shope(x, C, c, W, b, P, order):
+    """Eq. 5, unit by unit; each factor's power expanded into its products."""
+    units = []
+    for k in range(len(W)):
+        (activation,) = hope(x, C, c, [W[k]], order)
+        units.append(1 / (1 + math.exp(-(activation + b[k]))))
+    return [sum(P[s][k] * units[k] for k in range(len(W))) for s in range(len(P))]
+
+
+def squared_distance(a, b):
+    return sum((u - v) ** 2 for u, v in zip(a, b, strict=True))
+
+
+def student(a, b):
+    return 1 / (1 + squared_distance(a, b))
+
+
+def exemplar_q(y, exemplars, exemplar_weights=None):
+    """q_{j|i} of one point over all exemplars."""
+    weights = [1.0] * len(exemplars) if exemplar_weights is None else exemplar_weights
+    kernel = [w * student(y, e) for w, e in zip(weights, exemplars, strict=True)]
+    return [k / sum(kernel) for k in kernel]
+
+
+def collapse_onto_exemplars(
+    y, labels, exemplars, exemplar_labels, weights=None, exemplar_weights=None
+):
+    """Eq. 9: mean over the points of KL(p || q), p uniform over the exemplars of the class."""
+    total = 0.0
+    for i in range(len(y)):
+        q = exemplar_q(y[i], exemplars, exemplar_weights)
+        mine = [j for j in range(len(exemplars)) if exemplar_labels[j] == labels[i]]
+        p = 1 / len(mine)
+        divergence = sum(p * math.log(p / q[j]) for j in mine)
+        total += divergence * (1 if weights is None else weights[i])
+    return total / len(y)
+
+
+def spread_over_exemplars(
+    y, labels, exemplars, exemplar_labels, weights=None, exemplar_weights=None
+):
+    """Mean of −log of the class's share of q."""
+    total = 0.0
+    for i in range(len(y)):
+        q = exemplar_q(y[i], exemplars, exemplar_weights)
+        share = sum(q[j] for j in range(len(q)) if exemplar_labels[j] == labels[i])
+        total -= math.log(share) * (1 if weights is None else weights[i])
+    return total / len(y)
+
+
+def collapse_onto_pairs(y, labels, weights=None, *, conditional=False):
+    """Eq. 8, with q joint (eq. 6) or conditional."""
+    n = len(y)
+    weights = [1.0] * n if weights is None else weights
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    same = [(i, j) for i, j in pairs if labels[i] == labels[j]]
+    if not conditional:
+        Z = sum(student(y[i], y[j]) for i, j in pairs)
+        total_weight = sum(weights[i] for i, _ in same)
+        loss = 0.0
+        for i, j in same:
+            p = weights[i] / total_weight
+            loss += p * math.log(p / (student(y[i], y[j]) / Z))
+        return loss
+    rows = sorted({i for i, _ in same})
+    total_weight = sum(weights[i] for i in rows)
+    loss = 0.0
+    for i in rows:
+        Z = sum(student(y[i], y[j]) for j in range(n) if j != i)
+        mine = [j for j in range(n) if j != i and labels[j] == labels[i]]
+        p = 1 / len(mine)
+        divergence = sum(p * math.log(p / (student(y[i], y[j]) / Z)) for j in mine)
+        loss += divergence * weights[i] / total_weight
+    return loss
+
+
+def vote(distances, labels, n_neighbors):
+    """The k nearest vote; among tied classes the one with the nearest reference wins."""
+    order = sorted(range(len(distances)), key=lambda j: distances[j])[:n_neighbors]
+    counts: dict[int, int] = {}
+    for j in order:
+        counts[labels[j]] = counts.get(labels[j], 0) + 1
+    most = max(counts.values())
+    return next(labels[j] for j in order if counts[labels[j]] == most)
+
+
+def kernel_mass(point, references, labels, n_classes):
+    q = exemplar_q(point, references)
+    return np.array([sum(q[j] for j in range(len(q)) if labels[j] == k) for k in range(n_classes)])
