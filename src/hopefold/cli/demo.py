@@ -31,33 +31,30 @@ def main() -> None:
     console = Console()
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.3, stratify=y, random_state=0)
-    console.print(
-        f"S-HOPE on scikit-learn's digits: {len(X):,} rows to learn, {len(X_test)} to test"
-    )
+    console.print(f"S-HOPE on scikit-learn's digits: {len(y):,} rows to learn, {len(y_test)} new")
     model = SHOPE(random_state=0, verbose=1).fit(X, y)
-    console.print(
-        what_it_costs_and_gives(model, X, y, X_test, y_test), speed_ups(model, X, y, X_test)
-    )
+    console.print(errors_and_bytes(model, X, y, X_test, y_test), speed_ups(model, X, y, X_test))
 
     FOLDER.mkdir(exist_ok=True)
-    map_error = 1 - model.score(X_test, y_test)
+    mistaken = model.predict(X_test) != y_test
     draw_map(
         model.transform(X_test),
         y_test,
         model.exemplar_embedding_,
-        title=f"{len(X_test)} digits that the map has not seen: {map_error:.1%} mistaken",
+        mistaken,
+        title=f"{len(y_test)} digits that the map has not seen: {mistaken.mean():.1%} mistaken",
     ).savefig(FOLDER / "map.png", dpi=130)
     draw_gallery(
         model.exemplars_,
         model.exemplar_labels_,
         (8, 8),
-        title=f"{len(model.exemplars_)} exemplars stand in for {len(X):,} rows",
+        title=f"{len(model.exemplar_labels_)} exemplars stand in for {len(y):,} rows",
     ).savefig(FOLDER / "exemplars.png", dpi=130)
     model.save(FOLDER / "digits.hope")
     console.print(f"wrote {', '.join(str(path) for path in sorted(FOLDER.iterdir()))}")
 
 
-def what_it_costs_and_gives(
+def errors_and_bytes(
     model: SHOPE, X: ndarray, y: ndarray, X_test: ndarray, y_test: ndarray
 ) -> Table:
     """Test errors, and what has to be kept for them."""

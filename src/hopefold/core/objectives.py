@@ -135,9 +135,7 @@ class _CollapseOntoPairs(torch.autograd.Function):
         return loss
 
     @staticmethod
-    def backward(  # type: ignore[override]
-        ctx: Any, grad_loss: Tensor
-    ) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor, None, None, None]:
         (gradient,) = ctx.saved_tensors
         return grad_loss * gradient, None, None, None
 

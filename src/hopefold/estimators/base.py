@@ -240,12 +240,12 @@ class SupervisedEmbedding(
         save(self, path)
 
     @property
-    def exemplar_embedding_(self) -> ndarray | None:
+    def exemplar_embedding_(self) -> Any:
         """Where the exemplars lie in the map; ``None`` if there are none."""
         return None if self.exemplars_ is None else self.reference_embedding_
 
     @property
-    def exemplar_labels_(self) -> ndarray | None:
+    def exemplar_labels_(self) -> Any:
         """The classes of the exemplars; ``None`` if there are none."""
         return None if self.exemplars_ is None else self.reference_labels_
 
@@ -295,7 +295,7 @@ class SupervisedEmbedding(
     def _publish(self, learned: Learned, task: Task) -> None:
         self.map_ = learned.map
         references = task.rows
-        self.exemplars_ = None
+        self.exemplars_: Any = None
         if learned.exemplars is not None:
             self.exemplars_ = self.scale_.undo(learned.exemplars)
             references = Rows(self.exemplars_, self.scale_)

@@ -42,11 +42,15 @@ def draw_map(
     Parameters
     ----------
     points : ndarray of shape (n, 2)
+        Where the rows lie in the map.
     labels : ndarray of shape (n,)
+        Their true labels.
     exemplars : ndarray of shape (z, 2), optional
+        Where the exemplars lie.
     mistaken : boolean ndarray of shape (n,), optional
         Points whose predicted label is wrong.
     title : str, optional
+        What is written above.
 
     Examples
     --------
@@ -63,8 +67,8 @@ def draw_map(
     size = float(np.clip(20_000 / max(len(points), 1), 2, 24))
     for label, colour in zip(classes, colours, strict=True):
         right, wrong = (points[(labels == label) & m] for m in (~mistaken, mistaken))
-        axes.scatter(*right.T, s=size, color=colour, alpha=0.75, linewidths=0)
-        axes.scatter(*wrong.T, s=2 * size, color=colour, marker="x", linewidths=1.4)
+        axes.scatter(right[:, 0], right[:, 1], s=size, color=colour, alpha=0.75, linewidths=0)
+        axes.scatter(wrong[:, 0], wrong[:, 1], s=2 * size, color=colour, marker="x", linewidths=1.4)
     for label, colour in zip(classes, colours, strict=True):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
@@ -75,8 +79,14 @@ def draw_map(
     if mistaken.any():
         legend[f"{mistaken.sum():,} mistaken"] = Line2D([], [], marker="x", color="none", mec="0.2")
     if exemplars is not None:
-        ring = {"facecolors": "none", "edgecolors": EXEMPLAR_COLOUR, "linewidths": 1.6}
-        axes.scatter(*exemplars.T, s=90, **ring)
+        axes.scatter(
+            exemplars[:, 0],
+            exemplars[:, 1],
+            s=90,
+            facecolors="none",
+            edgecolors=EXEMPLAR_COLOUR,
+            linewidths=1.6,
+        )
         legend[f"{len(exemplars):,} exemplars"] = Line2D(
             [], [], marker="o", color="none", mec=EXEMPLAR_COLOUR, mfc="none", ms=8, mew=1.6
         )
