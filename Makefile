@@ -4,7 +4,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test check format pictures clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map (demo/)"
@@ -35,3 +35,6 @@ format: $(READY)
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+pictures: demo
+	cp demo/map.png demo/exemplars.png docs/images/

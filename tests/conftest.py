@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ["SCIPY_ARRAY_API"] = "1"  # or one of scikit-learn's checks is skipped
+
 import numpy as np
 import pytest
 import torch

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Rows that are looked at to find a start: for the weights, and for the k-means of a class.
-START_ROWS = 2_000
+#: Rows that the first weights are fitted to, and rows of a class that joint exemplars start from.
+START_ROWS = 250
+START_ROWS_A_CLASS = 2_000
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
@@ -132,7 +133,7 @@ def start_exemplars(
         labels,
         np.minimum(sizes, task.n_exemplars).tolist(),
         random,
-        max_rows=START_ROWS if task.exemplars == "joint" else None,
+        max_rows=START_ROWS_A_CLASS if task.exemplars == "joint" else None,
     )
     centres = (centres + task.rows.clustering_shift).astype(np.float32)
     return torch.from_numpy(centres), exemplar_labels

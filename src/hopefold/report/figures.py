@@ -73,7 +73,7 @@ def draw_map(
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
         axes.annotate(
-            str(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
+            _plain(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
         )
     legend = {}
     if mistaken.any():
@@ -114,7 +114,7 @@ def draw_gallery(
             axes.set_axis_off()
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
-        grid[0, column].set_title(str(label), fontsize=11)
+        grid[0, column].set_title(_plain(label), fontsize=11)
     if title:
         figure.suptitle(title)
     return figure
@@ -125,3 +125,8 @@ def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | st
     if n_classes <= len(PALETTE):
         return list(PALETTE[:n_classes])
     return [colormaps["turbo"](value) for value in np.linspace(0.03, 0.97, n_classes)]
+
+
+def _plain(label: object) -> str:
+    """A label as text: matplotlib would take what stands between two dollars for a formula."""
+    return str(label).replace("$", r"\$")

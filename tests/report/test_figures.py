@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from hopefold.report import figures
+
+
+def png(figure):
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+POINTS = np.random.RandomState(0).normal(size=(40, 2))
+LABELS = np.repeat(["a", "<b>", "$c$", "d_e"], 10)
+
+
+def test_exemplars_are_red_empty_circles():
+    figure = figures.draw_map(POINTS, LABELS, exemplars=POINTS[:3])
+    rings = figure.axes[0].collections[-1]
+    assert len(rings.get_facecolor()) == 0
+    assert to_hex(rings.get_edgecolor()[0]) == figures.EXEMPLAR_COLOUR
+    np.testing.assert_allclose(rings.get_offsets(), POINTS[:3])
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_every_point_is_drawn_once_and_mistaken_ones_are_counted():
+    mistaken = np.arange(40) % 8 == 0
+    figure = figures.draw_map(POINTS, LABELS, mistaken=mistaken)
+    drawn = sum(len(collection.get_offsets()) for collection in figure.axes[0].collections)
+    assert drawn == 40
+    assert [text.get_text() for text in figure.axes[0].get_legend().texts] == ["5 mistaken"]
+
+
+def test_labels_are_text_and_not_formulas():
+    figure = figures.draw_map(POINTS, LABELS)
+    shown = {text.get_text() for text in figure.axes[0].texts}
+    assert shown == {"a", "<b>", r"\$c\$", "d_e"}
+    png(figure)
+
+
+def test_the_gallery_has_a_column_a_class():
+    labels = np.array([0, 0, 1])
+    figure = figures.draw_gallery(np.random.RandomState(0).rand(3, 16), labels, (4, 4))
+    assert len(figure.axes) == 4
+    assert sum(len(axes.images) for axes in figure.axes) == 3
+    assert png(figure).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 11, 100])
+def test_every_class_has_a_colour_of_its_own_and_none_is_the_exemplars(n_classes):
+    colours = [to_hex(colour) for colour in figures.class_colours(n_classes)]
+    assert len(set(colours)) == n_classes
+    assert figures.EXEMPLAR_COLOUR not in colours

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopefold import HOPE, SHOPE
+from hopefold.evaluation import (
+    counted_speed_up,
+    kept_by_model,
+    kept_by_neighbors,
+    knn_error,
+    measured_speed_up,
+)
+
+
+def test_knn_error_counts_mistakes_in_any_labels():
+    references, labels = np.array([[0.0], [1.0], [9.0], [10.0]]), ["cat", "cat", "dog", "dog"]
+    points = np.array([[0.5], [9.5], [8.0], [2.0]])
+    assert knn_error(references, labels, points, ["cat", "dog", "cat", "cat"], 2) == 0.25
+
+
+@pytest.fixture
+def model(three_blobs):
+    return SHOPE(n_factors=7, n_units=11, max_epochs=2, random_state=0).fit(*three_blobs)
+
+
+def test_operations_are_counted_by_hand(model):
+    embedding, search = 5 * 7 + 7 * 11 + 11 * 2, 6 * 2
+    speed_up = counted_speed_up(model, n_rows=90)
+    assert speed_up.search_only == pytest.approx(90 * 5 / search)
+    assert speed_up.end_to_end == pytest.approx(90 * 5 / (search + embedding))
+
+
+@pytest.mark.parametrize(
+    ("cls", "sizes", "n_rows", "n_features", "expected"),
+    [
+        (SHOPE, {"n_factors": 400, "n_units": 400, "order": 2}, 60_000, 784, 99),
+        (SHOPE, {"n_factors": 1200, "n_units": 400, "order": 2}, 8_000, 256, 2.6),
+        (HOPE, {"n_factors": 300, "order": 3}, 60_000, 784, 199),
+        (HOPE, {"n_factors": 600, "order": 3}, 8_000, 256, 13),
+    ],
+)
+def test_the_speed_ups_of_the_papers_sizes(cls, sizes, n_rows, n_features, expected):
+    X = np.random.RandomState(0).normal(size=(40, n_features))
+    model = cls(**sizes, max_epochs=1, random_state=0).fit(X, np.arange(40) % 10)
+    end_to_end = counted_speed_up(model, n_rows).end_to_end
+    assert end_to_end == pytest.approx(expected, rel=0.03)
+
+
+def test_bytes_are_counted_by_hand(model, three_blobs):
+    X, _ = three_blobs
+    weights = 5 * 7 + 7 + 7 * 11 + 11 + 11 * 2
+    assert kept_by_model(model) == (6, 4 * (weights + 2 * 5 + 6 * 2))
+    assert kept_by_neighbors(X) == (90, 4 * 90 * 5)
+
+
+def test_the_clock_agrees_that_less_work_is_faster():
+    random = np.random.RandomState(0)
+    X, y = random.normal(size=(20_000, 60)).astype(np.float32), np.arange(20_000) % 2
+    X[:, 0] += 3 * y
+    model = SHOPE(n_factors=8, n_units=8, max_epochs=1, refit=False, random_state=0).fit(X, y)
+    speed_up = measured_speed_up(model, X, y, X[:2000])
+    assert speed_up.search_only > speed_up.end_to_end > 1
