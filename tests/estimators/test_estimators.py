@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import sparse
 from sklearn.datasets import load_wine
 
@@ -47,13 +48,22 @@ def test_raw_neighbours_with_our_tie_rule(digits):
 # -- points ---------------------------------------------------------------------------------
 
 
-def test_a_row_gives_the_same_point_alone_or_in_any_batch(digits, digits_model):
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_row_gives_the_same_point_alone_or_in_any_batch(digits, digits_model, n_threads):
     X = np.concatenate([digits[0], digits[1]])
-    whole = digits_model.transform(X)
-    assert whole.dtype == np.float32
-    alone = np.concatenate([digits_model.transform(row[None, :]) for row in X[::7]])
-    np.testing.assert_allclose(alone, whole[::7], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(digits_model.transform(X[:700]), whole[:700], rtol=0, atol=1e-5)
+    torch.set_num_threads(n_threads)
+    try:
+        whole = digits_model.transform(X)
+        assert whole.dtype == np.float32
+        for size in (1, 2, 7, 100, 700):
+            parts = [digits_model.transform(X[i : i + size]) for i in range(0, 700, size)]
+            np.testing.assert_allclose(np.concatenate(parts), whole[:700], rtol=0, atol=1e-5)
+        shuffled = np.random.RandomState(0).permutation(len(X))
+        np.testing.assert_allclose(
+            digits_model.transform(X[shuffled]), whole[shuffled], rtol=0, atol=1e-5
+        )
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_the_same_seed_gives_the_same_bits(three_blobs):

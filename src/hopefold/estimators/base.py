@@ -196,7 +196,7 @@ class SupervisedEmbedding(
 
         A row gives the same point alone or in any batch.
         """
-        return self._embed(X).astype(np.float32, copy=False)
+        return self._embed(X)
 
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
         """Probabilities of the classes, in the order of ``classes_``.
@@ -299,7 +299,7 @@ class SupervisedEmbedding(
         if learned.exemplars is not None:
             self.exemplars_ = self.scale_.undo(learned.exemplars)
             references = Rows(self.exemplars_, self.scale_)
-        self.reference_embedding_ = embed(self.map_, references, task.device).astype(np.float32)
+        self.reference_embedding_ = embed(self.map_, references, task.device)
         self.reference_labels_ = self.classes_[learned.labels]
 
     def _settings(self, n_rows: int) -> Training:

@@ -69,7 +69,7 @@ class Adam:
         loss = closure()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
+            parameter.grad = gradient.contiguous()  # fused Adam reads the memory as it lies
         self._adam.step()
         return loss.detach()
 
