@@ -248,6 +248,17 @@ def test_noise_is_not_learned_behind_the_users_back():
     assert model.validation_error_ > 0.5
 
 
+def test_a_fit_that_fails_leaves_the_model_as_it_was(three_blobs):
+    X, y = three_blobs
+    model = HOPE(**QUICK, scale=None).fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(ArithmeticError):
+        model.set_params(order=5).fit(X * 1e12, np.array(["p", "q", "r"])[y])
+    model.set_params(order=3)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
 # -- sparse ---------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -14,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from hopefold.errors import InvalidInput, InvalidParameter, InvalidType
+from hopefold.errors import InvalidInput, InvalidParameter, InvalidType, RareClassWarning
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -39,6 +40,20 @@ def check_classes(classes: ndarray, n_rows: int) -> None:
         raise InvalidInput(
             f"y has one class only ({classes.tolist()[0]!r}, in all {n_rows} rows): "
             "a supervised map needs at least two, check that y is the label column."
+        )
+
+
+def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> None:
+    """One warning that names the classes with fewer rows than exemplars were asked for."""
+    rare = np.flatnonzero(sizes < n_exemplars)
+    if len(rare):
+        named = ", ".join(f"{classes.tolist()[k]!r} ({sizes[k]})" for k in rare[:5])
+        named += f" and {len(rare) - 5} more" if len(rare) > 5 else ""
+        warnings.warn(
+            f"fewer rows than n_exemplars={n_exemplars} in class {named}: "
+            "each gets as many exemplars as it has rows.",
+            RareClassWarning,
+            stacklevel=3,
         )
 
 

@@ -74,10 +74,13 @@ def minimise(
         if mistakes is not None and epoch - best.improved_in >= settings.patience:
             break
 
-    if mistakes is None:
-        return Run(len(history), history)
-    best.restore()
-    return Run(best.epoch, history)
+    kept = len(history)
+    if mistakes is not None:
+        kept = best.epoch
+        best.restore()
+    if not all(parameter.isfinite().all() for group in groups.values() for parameter in group):
+        _finite(math.nan, kept, settings)  # the very last step may be the one that goes astray
+    return Run(kept, history)
 
 
 class _Best:
