@@ -5,13 +5,12 @@
     python benchmarks/foundation.py --table         Markdown from the runs so far
 
 Each run appends one JSON line to benchmarks/foundation.jsonl; a run that is there is not run again.
-MNIST's original files are looked for in $HOPEFOLD_DATA/mnist, else in ../shared/data/mnist.
+MNIST's original files are looked for in $HOPEFOLD_DATA or ../shared/data, then downloaded.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import platform
@@ -21,11 +20,11 @@ from pathlib import Path
 import numpy as np
 import sklearn
 import torch
-from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import hopefold
 from hopefold import SHOPE
+from hopefold.data.sets import load_set
 from hopefold.evaluation import knn_error
 
 HERE = Path(__file__).parent
@@ -35,23 +34,16 @@ DATA = Path(os.environ.get("HOPEFOLD_DATA", HERE.parent.parent / "shared" / "dat
 
 def digits() -> tuple[np.ndarray, ...]:
     """70/30, stratified, seed 0, pixels to [0, 1]."""
-    X, y = load_digits(return_X_y=True)
-    return tuple(train_test_split(X / 16, y, test_size=0.3, stratify=y, random_state=0))
+    digits = load_set("digits")
+    return tuple(
+        train_test_split(digits.X / 16, digits.y, test_size=0.3, stratify=digits.y, random_state=0)
+    )
 
 
 def mnist() -> tuple[np.ndarray, ...]:
     """The official 60,000 / 10,000 split, raw pixels."""
-
-    def idx(name: str, offset: int) -> np.ndarray:
-        with gzip.open(DATA / "mnist" / name) as file:
-            return np.frombuffer(file.read(), np.uint8, offset=offset)
-
-    return (
-        idx("train-images-idx3-ubyte.gz", 16).reshape(-1, 784),
-        idx("t10k-images-idx3-ubyte.gz", 16).reshape(-1, 784),
-        idx("train-labels-idx1-ubyte.gz", 8),
-        idx("t10k-labels-idx1-ubyte.gz", 8),
-    )
+    mnist = load_set("mnist", DATA)
+    return mnist.X, mnist.X_test, mnist.y, mnist.y_test
 
 
 SETS = {"digits": digits, "mnist": mnist}

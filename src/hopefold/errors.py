@@ -30,5 +30,13 @@ class BrokenFile(HopefoldError, ValueError):
     """A model file that is cut short, altered, of a newer format, or no model file at all."""
 
 
+class DataNotFound(HopefoldError, FileNotFoundError):
+    """A data set that is neither in the user's folder nor in the cache, nor to be downloaded."""
+
+
+class WrongChecksum(HopefoldError, ValueError):
+    """A file of a data set that is not the original."""
+
+
 class RareClassWarning(UserWarning):
     """A class has fewer rows than the exemplars asked for."""
