@@ -9,6 +9,7 @@ os.environ["SCIPY_ARRAY_API"] = "1"  # or one of scikit-learn's checks is skippe
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import train_test_split
 
@@ -45,3 +46,15 @@ def three_blobs():
     y = np.repeat([0, 1, 2], 30)
     centres = 4 * random.normal(size=(3, 5))
     return centres[y] + random.normal(size=(90, 5)), y
+
+
+@pytest.fixture(scope="session")
+def sparse_rows():
+    """Makes a CSR array of the given shape and density."""
+
+    def make(n_rows, n_columns, density):
+        random = np.random.RandomState(0)
+        values = random.rand(n_rows, n_columns)
+        return sparse.csr_array(values * (random.rand(n_rows, n_columns) < density))
+
+    return make

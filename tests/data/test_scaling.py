@@ -68,8 +68,8 @@ def test_auto_standardises_tables(load):
     assert _same(learn_scale(X, "auto"), learn_scale(X, "standard"))
 
 
-def test_auto_keeps_the_zeros_of_sparse_columns():
-    X = sparse.random_array((50, 20), density=0.1, rng=0, format="csr") * 40
+def test_auto_keeps_the_zeros_of_sparse_columns(sparse_rows):
+    X = sparse_rows(50, 20, 0.1) * 40
     scaled = learn_scale(X, "auto").apply(X)
     np.testing.assert_array_equal(scaled == 0, X.toarray() == 0)
     assert np.abs(scaled).max() == pytest.approx(1)
@@ -94,16 +94,16 @@ def test_values_too_large_for_float32_are_refused_by_column():
         Rows.prepare(X, learn_scale(X, None))
 
 
-def test_sparse_rows_are_made_dense_only_as_fetched():
-    X = sparse.random_array((40, 6), density=0.3, rng=0, format="csr")
+def test_sparse_rows_are_made_dense_only_as_fetched(sparse_rows):
+    X = sparse_rows(40, 6, 0.3)
     rows = Rows.prepare(X, learn_scale(X, "standard"))
     which = np.array([3, 17])
     expected = learn_scale(X, "standard").apply(X.toarray()[which])
     np.testing.assert_allclose(rows.fetch(which), expected, rtol=1e-6)
 
 
-def test_sparse_clusters_come_back_at_the_right_place():
-    X = sparse.random_array((40, 6), density=0.3, rng=0, format="csr")
+def test_sparse_clusters_come_back_at_the_right_place(sparse_rows):
+    X = sparse_rows(40, 6, 0.3)
     rows = Rows.prepare(X, learn_scale(X, "standard"))
     which = np.arange(40)
     centre = rows.fetch_for_clustering(which).mean(axis=0) + rows.clustering_shift

@@ -262,10 +262,9 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(three_blobs):
 # -- sparse ---------------------------------------------------------------------------------
 
 
-def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch):
-    random = np.random.RandomState(0)
-    X = sparse.random_array((600, 300), density=0.03, rng=0, format="csr")
-    y = random.randint(2, size=600)
+def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows):
+    X = sparse_rows(600, 300, 0.03)
+    y = np.random.RandomState(0).randint(2, size=600)
     X = sparse.csr_array(sparse.hstack([X, sparse.csr_array(y[:, None] * 1.0)]))
     largest = []
     original = sparse.csr_array.toarray
