@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save as serialise
 
 from hopefold import store
-from hopefold.errors import BrokenFile, HopefoldError
+from hopefold.errors import BrokenFile, HopefoldError, NoSuchFolder
 
 MANIFEST = {"kind": "toy", "names": ["ä", "</script>", "\u0000"]}
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2])}
@@ -75,6 +75,38 @@ def test_a_newer_format_says_to_upgrade(path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(BrokenFile, match=r"format 7.*reads up to 1.*upgrade"):
         store.read(path)
+
+
+def test_every_length_of_the_header_is_read(tmp_path):
+    """The first bytes of a file are that length, and may look like those of a pickle."""
+    path = tmp_path / "m.hope"
+    for length in [*range(300), 19_000, *range(19_080, 19_200)]:
+        store.write(path, {"text": "x" * length}, TENSORS)
+        assert store.read(path)[0]["text"] == "x" * length
+
+
+@pytest.mark.parametrize(
+    "text", ["0" * 64, '{"sha256":"' + "0" * 64, '{\\"sha256\\":\\"' + "0" * 64]
+)
+def test_no_text_can_pass_for_the_checksum(tmp_path, text):
+    path = tmp_path / "m.hope"
+    store.write(path, {"text": text, text: 1}, {text[:20]: TENSORS["a"]})
+    assert store.read(path)[0]["text"] == text
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(NoSuchFolder, match=r"cannot write .*x\.hope: make the folder .*missing f"):
+        store.write(tmp_path / "missing" / "x.hope", MANIFEST, TENSORS)
+
+
+def test_links_are_followed_and_permissions_kept(path, tmp_path):
+    path.chmod(0o600)
+    link = tmp_path / "link.hope"
+    link.symlink_to(path)
+    store.write(link, {"new": 1}, {})
+    assert link.is_symlink()
+    assert store.read(path)[0]["new"] == 1
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 class Bomb:

@@ -23,11 +23,15 @@ class InvalidParameter(HopefoldError, ValueError):
 
 
 class Diverged(HopefoldError, ArithmeticError):
-    """A fit whose loss is no longer a number, or an embedding too large for float32."""
+    """A fit whose loss is no longer a number, or has risen beyond all measure."""
 
 
 class BrokenFile(HopefoldError, ValueError):
     """A model file that is cut short, altered, of a newer format, or no model file at all."""
+
+
+class NoSuchFolder(HopefoldError, FileNotFoundError):
+    """A file is to be written into a folder that does not exist."""
 
 
 class DataNotFound(HopefoldError, FileNotFoundError):
@@ -36,6 +40,10 @@ class DataNotFound(HopefoldError, FileNotFoundError):
 
 class WrongChecksum(HopefoldError, ValueError):
     """A file of a data set that is not the original."""
+
+
+class NoValidationWarning(UserWarning):
+    """There are too few rows to hold any out: nothing tells how good the map is."""
 
 
 class RareClassWarning(UserWarning):

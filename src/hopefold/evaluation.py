@@ -86,7 +86,7 @@ def measured_speed_up(
     neighbors = KNeighborsClassifier(5, algorithm="brute").fit(X, y)
     points = model.transform(X_new)
     codes = np.searchsorted(model.classes_, model.reference_labels_)
-    n_neighbors = model._resolve_n_neighbors()
+    n_neighbors = model._resolve_n_neighbors(with_exemplars=model.exemplars_ is not None)
     brute_force = _seconds(lambda: neighbors.predict(X_new))
     search = _seconds(
         lambda: class_shares(

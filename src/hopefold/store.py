@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import struct
 import uuid
 from collections.abc import Mapping
@@ -22,29 +23,29 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as serialise
 
-from hopefold.errors import BrokenFile
+from hopefold.errors import BrokenFile, NoSuchFolder
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
 FORMAT = 1
 
-#: Where the manifest lies in the header's metadata, and where the checksum lies in the manifest.
+#: Where the manifest lies in the header's metadata, and how it begins there. Quotes in user text
+#: are escaped twice, so nothing that a user names can look like this.
 _KEY = "hopefold"
-_CHECKSUM = "sha256"
-_NO_CHECKSUM = "0" * 64
+_BEGINNING = rb"{\"sha256\":\""
+_NO_CHECKSUM = b"0" * 64
 
 
 def write(
     path: str | PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]
 ) -> None:
     """Write tensors and a manifest of plain JSON data to one file, atomically."""
-    sealed = {**manifest, "format": FORMAT, _CHECKSUM: _NO_CHECKSUM}
+    sealed = {"sha256": _NO_CHECKSUM.decode(), "format": FORMAT, **manifest}
     metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     content = bytearray(serialise(arrays, metadata=metadata))
-    place = content.index(_NO_CHECKSUM.encode())
-    content[place : place + 64] = hashlib.sha256(content).hexdigest().encode()
+    content[_checksum_of(content)] = hashlib.sha256(content).hexdigest().encode()
     write_atomically(path, bytes(content))
 
 
@@ -57,9 +58,9 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
             f"{path} is of format {manifest['format']}, and this hopefold reads up to {FORMAT}: "
             "pip install --upgrade hopefold."
         )
-    stated = str(manifest.pop(_CHECKSUM, ""))
-    unsealed = content.replace(stated.encode(), _NO_CHECKSUM.encode(), 1)
-    if len(stated) != 64 or hashlib.sha256(unsealed).hexdigest() != stated:
+    unsealed = bytearray(content)
+    unsealed[_checksum_of(content)] = _NO_CHECKSUM
+    if hashlib.sha256(unsealed).hexdigest() != manifest.pop("sha256", None):
         raise BrokenFile(
             f"{path} has been altered or damaged (its checksum is wrong): get a fresh copy."
         )
@@ -72,11 +73,18 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
-    """Write beside the target, flush to the disk, then rename."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    """Write beside the target, flush to the disk, then rename.
+
+    A link is followed and the permissions of an existing file stay.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise NoSuchFolder(f"cannot write {path}: make the folder {target.parent} first.")
+    beside = target.with_name(f".{uuid.uuid4().hex[:12]}.part")
     try:
         with open(beside, "xb") as file:
+            if target.is_file():
+                os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -88,17 +96,11 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
 def _manifest(content: bytes, path: str) -> dict[str, Any]:
     """The manifest in the header, trusting nothing."""
-    if content[:1] == b"\x80" or content[:2] in (b"PK", b"\x1f\x8b"):
-        raise BrokenFile(
-            f"{path} is a pickle or an archive, and hopefold never opens those, as they can run "
-            "code: write models with model.save(...)."
-        )
-    if len(content) < 8:
-        raise BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+    if content[8:9] != b"{":
+        raise _not_a_model(content, path)
     (header_length,) = struct.unpack("<Q", content[:8])
-    starts_as_json = content[8:9] == b"{"
-    if starts_as_json and header_length > len(content) - 8:
-        raise BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+    if header_length > len(content) - 8:
+        raise BrokenFile(f"{path} is cut short ({len(content):,} bytes): get a fresh copy.")
     try:
         header = json.loads(content[8 : 8 + header_length])
         manifest = json.loads(header["__metadata__"][_KEY])
@@ -113,3 +115,20 @@ def _manifest(content: bytes, path: str) -> dict[str, Any]:
             f"{path} is cut short ({len(content):,} of {wanted:,} bytes): get a fresh copy."
         )
     return manifest
+
+
+def _checksum_of(content: bytes | bytearray) -> slice:
+    """Where the 64 digits of the checksum lie."""
+    start = content.find(_BEGINNING) + len(_BEGINNING)
+    return slice(start, start + 64)
+
+
+def _not_a_model(content: bytes, path: str) -> BrokenFile:
+    if content[:1] == b"\x80" or content[:2] in (b"PK", b"\x1f\x8b", b"x\x9c", b"x\x01"):
+        return BrokenFile(
+            f"{path} is a pickle or an archive, and hopefold never opens those, as they can run "
+            "code: write models with model.save(...)."
+        )
+    if len(content) < 9:
+        return BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+    return BrokenFile(f"{path} is not a hopefold model file.")

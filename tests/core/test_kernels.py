@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 import oracles
-from hopefold.core.kernels import log_student, squared_distances, student
+from hopefold.core.kernels import log_student, squared_distances
 
 
 def test_squared_distances_equal_the_loops():
@@ -27,5 +29,4 @@ def test_a_point_is_never_less_than_nothing_away_from_itself():
 def test_student_kernel_squares_the_distance():
     """A public implementation forgets the square."""
     d = squared_distances(torch.zeros(1, 2), torch.tensor([[3.0, 0.0]]))
-    assert float(student(d)) == pytest.approx(1 / 10)
-    torch.testing.assert_close(log_student(d), student(d).log())
+    assert float(log_student(d)) == pytest.approx(math.log(1 / 10))

@@ -76,6 +76,13 @@ def test_a_heavier_class_counts_for_more(n_neighbors):
     assert shares.sum() == pytest.approx(1)
 
 
+def test_points_beyond_the_square_of_float32_still_have_a_class():
+    points = np.array([[1e30, 0], [-3e38, 1]], dtype=np.float32)
+    references = np.array([[1, 0], [-1, 0]], dtype=np.float32)
+    shares = neighbors.class_shares(points, references, np.array([0, 1]), np.ones(2), None)
+    assert np.isfinite(shares).all()
+
+
 def test_neighbours_come_nearest_first():
     distances, indices = neighbors.nearest(np.zeros((1, 2)), np.array([[3, 4], [0, 1.0]]), 2)
     np.testing.assert_allclose(distances, [[1, 5]])

@@ -108,6 +108,14 @@ def test_one_class_only():
         ("class_weight", {0: 0.0, 1: 1.0}),
         ("class_weight", {7: 2.0}),
         ("device", "abacus"),
+        ("device", "meta"),
+        ("device", None),
+        ("order", 21),
+        ("random_state", "a"),
+        ("random_state", -1),
+        ("random_state", 1.5),
+        ("class_weight", np.array([1, 2])),
+        ("max_epochs", np.array([1, 2])),
         ("verbose", -1),
     ],
 )
@@ -163,8 +171,36 @@ def test_one_row_is_fine():
 
 def test_text_in_a_column_and_labels_that_are_measurements():
     text = FRAME.assign(city="Bonn")
-    assert "Bonn" in complaint(lambda: SHOPE().fit(text, Y), ValueError)
+    assert complaint(lambda: SHOPE().fit(text, Y), ValueError) == (
+        "column 'city' holds 'Bonn', which is no number: encode it, e.g. with OneHotEncoder, "
+        "or drop it."
+    )
     assert "Unknown label type" in complaint(lambda: SHOPE().fit(X, X[:, 0]), ValueError)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_labels_are_named_by_row(missing):
+    labels = np.array(["a", "b"], dtype=object)[Y]
+    labels[[4, 9]] = missing
+    message = complaint(lambda: SHOPE().fit(X, labels), ValueError)
+    assert "2 missing labels (first in row 4): drop those rows" in message
+
+
+def test_text_and_numbers_do_not_mix_as_labels():
+    labels = np.array(["a", 1], dtype=object)[Y]
+    assert "y mixes text" in complaint(lambda: SHOPE().fit(X, labels), ValueError)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, "x", None, 2.7])
+def test_neighbours_set_after_the_fit_are_checked_too(n_neighbors):
+    model = SHOPE(**QUICK).fit(X, Y).set_params(n_neighbors=n_neighbors)
+    assert "n_neighbors" in complaint(lambda: model.predict(X), ValueError)
+
+
+def test_values_too_large_name_their_column():
+    huge = FRAME.assign(age=FRAME["age"] * 1e200)
+    message = complaint(lambda: SHOPE(scale=None).fit(huge, Y), ValueError)
+    assert "column 'age' holds values too large" in message
 
 
 def test_labels_and_rows_of_different_number():
@@ -204,11 +240,24 @@ def test_a_fit_on_wild_numbers_fails_or_is_finite(optimizer, order):
     assert np.isfinite(model.exemplars_).all()
 
 
+@pytest.mark.parametrize("exemplars", ["joint", None])
+@pytest.mark.parametrize("learning_rate", [1e3, 1e10])
+def test_steps_that_are_far_too_large_are_told(exemplars, learning_rate):
+    model = HOPE(**QUICK, exemplars=exemplars, learning_rate=learning_rate)
+    assert "learning_rate" in complaint(lambda: model.fit(X, Y), ArithmeticError)
+
+
+def test_far_rows_have_probabilities_all_the_same():
+    model = HOPE(**QUICK).fit(X, Y)
+    shares = model.predict_proba(X * 1e6)
+    assert np.isfinite(shares).all()
+
+
 def test_a_row_from_another_world_is_named():
     model = HOPE(**QUICK).fit(X, Y)
     strange = X.copy()
     strange[17, 0] = 1e30
-    assert "row 17" in complaint(lambda: model.predict(strange), ArithmeticError)
+    assert "row 17" in complaint(lambda: model.predict(strange), ValueError)
 
 
 def test_an_outlier_in_training_does_not_make_nan():
@@ -217,6 +266,13 @@ def test_an_outlier_in_training_does_not_make_nan():
     for cls in (HOPE, SHOPE):
         model = cls(**QUICK).fit(wild, Y)
         assert np.isfinite(model.transform(wild)).all()
+
+
+def test_a_fit_that_failed_is_no_fit():
+    model = SHOPE(order=0)
+    complaint(lambda: model.fit(X, Y))
+    with pytest.raises(NotFittedError):
+        model.transform(X)
 
 
 def test_a_model_that_is_not_fitted_says_so(tmp_path):

@@ -10,7 +10,8 @@ from scipy import sparse
 from sklearn.datasets import load_wine
 
 from hopefold import HOPE, SHOPE
-from hopefold.errors import RareClassWarning
+from hopefold.errors import NoValidationWarning, RareClassWarning
+from hopefold.estimators.learning import hold_out
 from hopefold.evaluation import knn_error
 
 QUICK = {"n_factors": 20, "max_epochs": 15, "random_state": 0}
@@ -259,10 +260,67 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(three_blobs):
     assert model.classes_.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_fit_works_in_any_mode_of_torch(three_blobs, context):
+    X, y = three_blobs
+    with context():
+        model = SHOPE(**QUICK).fit(X, y)
+    np.testing.assert_array_equal(model.transform(X), SHOPE(**QUICK).fit(X, y).transform(X))
+
+
+def test_a_fit_works_with_another_default_dtype(three_blobs):
+    X, y = three_blobs
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = SHOPE(**QUICK).fit(X, y)
+        assert model.transform(X).dtype == np.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_switches_may_be_numpy_booleans(three_blobs):
+    SHOPE(**QUICK, refit=np.bool_(False), verbose=False).fit(*three_blobs)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, object, np.float64])
+def test_large_whole_numbers_keep_their_last_digits(dtype):
+    y = np.repeat([0, 1], 200)
+    X = (20_000_000 + y)[:, None].astype(dtype)
+    assert SHOPE(random_state=0).fit(X, y).score(X, y) == 1
+
+
+def test_small_classes_are_held_out_from_too():
+    random = np.random.RandomState(0)
+    y = np.repeat(np.arange(75), 4)
+    X = random.normal(size=(75, 5))[y] * 9 + random.normal(size=(300, 5))
+    model = SHOPE(**QUICK).fit(X, y)
+    assert model.validation_error_ is not None
+    no_exemplars = SHOPE(**QUICK, exemplars=None, n_exemplars=50).fit(X, y)
+    assert no_exemplars.validation_error_ is not None
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.25, 0.5])
+def test_the_held_out_part_is_stratified_and_of_the_size_asked_for(fraction):
+    labels = np.repeat([0, 1, 2, 3], [100, 33, 7, 2])
+    training, held_out = hold_out(labels, fraction, 2, np.random.RandomState(0))
+    assert sorted([*training, *held_out]) == list(range(142))
+    sizes = np.bincount(labels[held_out], minlength=4)
+    assert np.abs(sizes - fraction * np.bincount(labels))[:3].max() <= 1
+    assert sizes[3] == 0  # two rows are kept
+    assert len(held_out) == round(fraction * 142)
+
+
+def test_too_few_rows_to_hold_any_out_are_told():
+    with pytest.warns(NoValidationWarning, match="no validation error"):
+        model = SHOPE(**QUICK).fit([[0.0], [1], [2], [3]], [0, 0, 1, 1])
+    assert model.validation_error_ is None
+
+
 # -- sparse ---------------------------------------------------------------------------------
 
 
-def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows):
+@pytest.mark.parametrize("optimizer", ["adam", "cg", "lbfgs"])
+def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows, optimizer):
     X = sparse_rows(600, 300, 0.03)
     y = np.random.RandomState(0).randint(2, size=600)
     X = sparse.csr_array(sparse.hstack([X, sparse.csr_array(y[:, None] * 1.0)]))
@@ -274,7 +332,8 @@ def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows)
         return original(self, *args, **kwargs)
 
     monkeypatch.setattr(sparse.csr_array, "toarray", toarray)
-    model = SHOPE(**QUICK, scale="standard").fit(X, y)
+    short = {**QUICK, "max_epochs": 2}
+    model = SHOPE(**short, optimizer=optimizer, scale="standard").fit(X, y)
     model.transform(X[:100])
     assert largest
     assert max(largest) < 600

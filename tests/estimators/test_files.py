@@ -102,6 +102,20 @@ def test_feature_names_survive(three_blobs, tmp_path):
         again.transform(frame.rename(columns={"a": "z"}))
 
 
+@pytest.mark.parametrize(
+    "change", [{"order": 3}, {"n_factors": 50}, {"exemplars": None}, {"n_components": 3}]
+)
+def test_settings_changed_after_the_fit_do_not_change_the_file(
+    fitted, three_blobs, tmp_path, change
+):
+    X, _ = three_blobs
+    before = fitted.predict_proba(X)
+    fitted.set_params(**change, n_neighbors=1).save(tmp_path / "m.hope")
+    again = load(tmp_path / "m.hope")
+    assert again.n_neighbors == 1
+    np.testing.assert_array_equal(again.set_params(n_neighbors="auto").predict_proba(X), before)
+
+
 def test_the_same_fit_writes_the_same_bytes(three_blobs, tmp_path):
     for name in ("one", "two"):
         SHOPE(**QUICK).fit(*three_blobs).save(tmp_path / name)

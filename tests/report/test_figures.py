@@ -36,6 +36,12 @@ def test_every_point_is_drawn_once_and_mistaken_ones_are_counted():
     assert [text.get_text() for text in figure.axes[0].get_legend().texts] == ["5 mistaken"]
 
 
+def test_exemplars_that_lie_on_each_other_are_told():
+    on_each_other = np.concatenate([POINTS[:3], POINTS[:3] + 1e-4])
+    figure = figures.draw_map(POINTS, LABELS, exemplars=on_each_other)
+    assert figure.axes[0].get_legend().texts[0].get_text() == "6 exemplars in 3 places"
+
+
 def test_labels_are_text_and_not_formulas():
     figure = figures.draw_map(POINTS, LABELS)
     shown = {text.get_text() for text in figure.axes[0].texts}

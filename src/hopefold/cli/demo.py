@@ -48,6 +48,7 @@ def main() -> None:
         model.exemplars_,
         model.exemplar_labels_,
         (8, 8),
+        limits=(0, 1),
         title=f"{len(model.exemplar_labels_)} exemplars stand in for {len(y):,} rows",
     ).savefig(FOLDER / "exemplars.png", dpi=130)
     model.save(FOLDER / "digits.hope")

@@ -1,4 +1,4 @@
-"""Squared distances, and the Student kernel 1/(1 + d) that turns them into similarities."""
+"""Squared distances, and the Student kernel 1/(1 + d) that makes similarities of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
     a, b = a - centre, b - centre
     norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]
     return torch.addmm(norms, a, b.T, alpha=-2).clamp_min(0)
-
-
-def student(squared: Tensor) -> Tensor:
-    """1 / (1 + d): heavy tails, so that far points still feel each other."""
-    return 1 / (1 + squared)
 
 
 def log_student(squared: Tensor) -> Tensor:

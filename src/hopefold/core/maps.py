@@ -24,7 +24,7 @@ class Linear(nn.Module):
 
     def __init__(self, n_features: int, n_components: int) -> None:
         super().__init__()
-        self.P = nn.Parameter(torch.empty(n_components, n_features))
+        self.P = _weights(n_components, n_features)
 
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
@@ -56,9 +56,9 @@ class HighOrder(nn.Module):
         self.order = order
         self.input_dropout = input_dropout
         self.dropout = dropout
-        self.C = nn.Parameter(torch.empty(n_factors, n_features))
-        self.c = nn.Parameter(torch.empty(n_factors))
-        self.P = nn.Parameter(torch.empty(n_components, n_factors))
+        self.C = _weights(n_factors, n_features)
+        self.c = _weights(n_factors)
+        self.P = _weights(n_components, n_factors)
 
     def interactions(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
@@ -103,9 +103,9 @@ class SigmoidHighOrder(HighOrder):
         super().__init__(
             n_features, n_components, order, n_factors, input_dropout=input_dropout, dropout=dropout
         )
-        self.W = nn.Parameter(torch.empty(n_units, n_factors))
-        self.b = nn.Parameter(torch.empty(n_units))
-        self.P = nn.Parameter(torch.empty(n_components, n_units))
+        self.W = _weights(n_units, n_factors)
+        self.b = _weights(n_units)
+        self.P = _weights(n_components, n_units)
 
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
@@ -125,6 +125,10 @@ class SigmoidHighOrder(HighOrder):
         self.b.zero_()
         self.P.normal_(generator=generator)
         self.P.div_(_spread(self(x)))
+
+
+def _weights(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(*shape, dtype=torch.float32))
 
 
 def drop(values: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:

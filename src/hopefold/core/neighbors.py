@@ -55,6 +55,7 @@ def kernel_mass(
     n_classes: int,
 ) -> Float[ndarray, "n classes"]:
     """Σ_j 1/(1 + d_ij) over the references of each class (the numerator of eq. 10)."""
+    points, references = points.astype(np.float64), references.astype(np.float64)
     membership = np.zeros((len(references), n_classes))
     membership[np.arange(len(references)), labels] = 1
     mass = np.empty((len(points), n_classes))

@@ -28,15 +28,16 @@ class Rows:
         self._scale = scale
 
     @classmethod
-    def prepare(cls, X: Any, scale: Scale) -> Rows:
+    def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:
         """Scale a dense table once and for all; a CSR matrix stays as it is."""
         if sparse.issparse(X):
             return cls(X, scale)
         rows = scale.apply(X)
         if not np.isfinite(rows).all():
             column = int(np.flatnonzero(~np.isfinite(rows).all(axis=0))[0])
+            name = column if names is None else repr(names[column])
             raise InvalidInput(
-                f"column {column} holds values too large for float32: "
+                f"column {name} holds values too large for float32: "
                 "use scale='standard', or divide the column by a constant."
             )
         return cls(rows, learn_scale(rows, None))
@@ -51,6 +52,15 @@ class Rows:
         n_features: int = self._X.shape[1]
         return n_features
 
+    @property
+    def is_sparse(self) -> bool:
+        """Are rows made dense when they are fetched?"""
+        return sparse.issparse(self._X)
+
+    def subset(self, which: ndarray) -> Rows:
+        """Only the rows with these numbers."""
+        return _Subset(self, which)
+
     def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
         """The rows with these numbers, dense and scaled."""
         rows = self._scale.apply(self._X[which])
@@ -61,13 +71,27 @@ class Rows:
 
         Clusters do not depend on the origin: add `clustering_shift` to their centres.
         """
-        if not sparse.issparse(self._X):
+        if not self.is_sparse:
             return self.fetch(which).numpy()
         return self._X[which] @ sparse.diags_array(self._scale.gain)
 
     @property
     def clustering_shift(self) -> ndarray:
         """What takes a centre of `fetch_for_clustering` to the scale of the map."""
-        if not sparse.issparse(self._X):
+        if not self.is_sparse:
             return np.zeros(self.n_features)
         return -self._scale.shift * self._scale.gain
+
+
+class _Subset(Rows):
+    """Some rows of a table, fetched from it as they are needed."""
+
+    def __init__(self, rows: Rows, which: ndarray) -> None:
+        super().__init__(rows._X, rows._scale)
+        self._which = which
+
+    def __len__(self) -> int:
+        return len(self._which)
+
+    def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
+        return super().fetch(self._which[which])

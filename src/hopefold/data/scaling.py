@@ -11,14 +11,15 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from hopefold.errors import InvalidInput
-
 if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
 #: Bytes of float64 that are looked at in one go.
 CHUNK_BYTES = 64 * 2**20
+
+#: Rows that are looked at, at the most, to tell pixels from other columns.
+PIXEL_SAMPLE = 2_000
 
 SCALES = ("auto", "standard", "range", None)
 
@@ -63,25 +64,36 @@ def learn_scale(X: Any, how: str | None) -> Scale:
         return Scale(np.zeros(n_features), np.ones(n_features))
     low, high = _column_range(X)
     constant = low == high
+    magnitude = np.where(constant, 1, np.maximum(np.abs(low), np.abs(high)))
     if how == "auto" and sparse.issparse(X):
-        shift, gain = np.zeros(n_features), 1 / np.maximum(np.maximum(high, -low), 1e-300)
-    elif how == "range" or (how == "auto" and _share_one_range(low, high)):
+        shift, gain = np.zeros(n_features), 1 / magnitude
+    elif how == "range" or (how == "auto" and _look_like_pixels(X, low, high)):
+        span = high.max() - low.min()
         shift = np.full(n_features, low.min())
-        gain = np.full(n_features, 1 / max(high.max() - low.min(), 1e-300))
+        gain = np.full(n_features, 1 / span if span > 0 else 1)
     else:
-        shift, deviation = _mean_and_deviation(X)
-        gain = 1 / np.where(constant | (deviation == 0), 1, deviation)
+        shift, deviation = _mean_and_deviation(X, magnitude)
+        gain = 1 / np.where(constant, 1, deviation)
     return Scale(np.where(constant, low, shift), np.where(constant, 0, gain))
 
 
-def _share_one_range(low: ndarray, high: ndarray) -> bool:
-    """Do most columns start at one common floor and reach at least half of the common ceiling?"""
+def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
+    """Do the columns share one range?
+
+    All start near one common floor, most reach half of the common ceiling, and those that do not
+    are like pixels at the border: nearly always at the floor.
+    """
     varies = low < high
     if not varies.any():
         return True
-    floor, ceiling = low[varies].min(), high[varies].max()
-    on_floor = (low == floor) & (high - floor >= 0.5 * (ceiling - floor))
-    return bool(on_floor[varies].mean() > 0.5)
+    low, high = low[varies], high[varies]
+    floor, ceiling = low.min(), high.max()
+    if (low - floor > 0.1 * (ceiling - floor)).any():
+        return False
+    faint = high - floor < 0.5 * (ceiling - floor)
+    sample = X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint]
+    dark = (sample <= low[faint]).mean(axis=0) > 0.9
+    return bool(faint.mean() < 0.5 and dark.all())
 
 
 def _column_range(X: Any) -> tuple[ndarray, ndarray]:
@@ -92,19 +104,13 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
     return low.astype(np.float64), high.astype(np.float64)
 
 
-def _mean_and_deviation(X: Any) -> tuple[ndarray, ndarray]:
+def _mean_and_deviation(X: Any, magnitude: ndarray) -> tuple[ndarray, ndarray]:
+    """By chunks, and relative to the magnitude of a column: no square over- or underflows."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for chunk in _chunks(X):
-            scaler.partial_fit(chunk)
-    mean, deviation = scaler.mean_, np.sqrt(scaler.var_)
-    if not np.isfinite(deviation).all():
-        column = int(np.flatnonzero(~np.isfinite(deviation))[0])
-        raise InvalidInput(
-            f"column {column} holds values so large that their variance overflows: "
-            "divide it by a constant, take its logarithm, or drop it."
-        )
-    return mean, deviation
+    for chunk in _chunks(X):
+        unit = 1 / magnitude
+        scaler.partial_fit(chunk @ sparse.diags_array(unit) if sparse.issparse(X) else chunk * unit)
+    return scaler.mean_ * magnitude, np.sqrt(scaler.var_) * magnitude
 
 
 def _chunks(X: Any) -> Iterator[Any]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from hopefold.core.neighbors import class_shares, nearest
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
-from hopefold.errors import InvalidParameter
+from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, learn
@@ -56,21 +58,23 @@ class SupervisedEmbedding(
         checks.check_classes(classes, len(labels))
         if self.exemplars is not None:
             checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
-        random = check_random_state(self.random_state)
+        random = checks.check_seed(self.random_state)
         scale = learn_scale(X, self.scale)
         task = Task(
-            rows=Rows.prepare(X, scale),
+            rows=Rows.prepare(X, scale, getattr(self, "feature_names_in_", None)),
             labels=labels,
             class_weights=checks.check_class_weight(self.class_weight, classes, y),
             exemplars=self.exemplars,
             n_exemplars=self.n_exemplars,
             objective=self.objective,
             conditional=self.conditional,
-            n_neighbors=self._resolve_n_neighbors(),
+            n_neighbors=self._resolve_n_neighbors(with_exemplars=self.exemplars is not None),
             device=resolve_device(self.device),
             seed=random.randint(2**31),
         )
-        self._publish(self._learn(task, random), task, classes, scale)
+        with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
+            learned = self._learn(task, random)
+        self._publish(learned, task, classes, scale)
         return self
 
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
@@ -91,7 +95,7 @@ class SupervisedEmbedding(
             self.reference_embedding_,
             np.searchsorted(self.classes_, self.reference_labels_),
             self.class_weight_,
-            self._resolve_n_neighbors(),
+            self._resolve_n_neighbors(with_exemplars=self.exemplars_ is not None),
         )
 
     def predict(self, X: Any) -> ndarray:
@@ -135,6 +139,9 @@ class SupervisedEmbedding(
     def _n_features_out(self) -> int:
         return int(self.reference_embedding_.shape[1])
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "map_")
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -147,17 +154,25 @@ class SupervisedEmbedding(
     def _embed(self, X: Any) -> ndarray:
         check_is_fitted(self)
         X = checks.check_rows(self, X, fitting=False)
-        return embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+        points = embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+        checks.check_points(points)
+        return points
 
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
         """Choose the number of epochs on held-out rows; then, if asked, learn from all rows."""
         everything = np.arange(len(task.labels))
         training, held_out = everything, everything[:0]
         if self.validation_fraction > 0:
-            training, held_out = hold_out(
-                task.labels, self.validation_fraction, self.n_exemplars, random
-            )
-        settings = self._settings(len(training))
+            keep = self.n_exemplars if self.exemplars else 1
+            training, held_out = hold_out(task.labels, self.validation_fraction, keep, random)
+            if not len(held_out):
+                warnings.warn(
+                    "no row could be held out, so there is no validation error: give more rows, "
+                    "fewer exemplars, or validation_fraction=0.",
+                    NoValidationWarning,
+                    stacklevel=3,
+                )
+        settings = self._settings(len(training), sparse=task.rows.is_sparse)
         title = type(self).__name__
         with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
             map_ = self._make_map(task.rows.n_features)
@@ -184,3 +199,4 @@ class SupervisedEmbedding(
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = self.history_[self.n_iter_ - 1].get("validation_error")
+        self.settings_ = {f.name: getattr(self, f.name) for f in fields(self)}

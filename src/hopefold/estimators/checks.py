@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 def check_rows(model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool) -> Any:
     """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors."""
-    options = {"accept_sparse": "csr", "dtype": [np.float32, np.float64]}
-    with _our_errors():
+    options = {"accept_sparse": "csr", "dtype": _float_types(X)}
+    with _our_errors(X):
         if fitting:
+            _check_labels(y)
             X, y = validate_data(model, X, y, ensure_all_finite=False, **options)
             check_classification_targets(y)
         else:
@@ -57,9 +59,21 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
         )
 
 
+def check_points(points: ndarray) -> None:
+    """Has the map kept every row within the range of float32?"""
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise InvalidInput(
+            f"row {row} lies so far outside the training data that its embedding overflows: "
+            "clip or drop it, or check its units."
+        )
+
+
 def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarray:
     """One positive weight a class."""
-    if not isinstance(class_weight, dict | None) and class_weight != "balanced":
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not isinstance(class_weight, dict | None) and not balanced:
         raise InvalidParameter(
             f"class_weight={class_weight!r}: give 'balanced', None, or a dict from label to weight."
         )
@@ -72,10 +86,29 @@ def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarr
     return weights
 
 
-def check_whole(name: str, value: Any, *, at_least: int) -> None:
-    """Is the parameter a whole number, and not too small?"""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise InvalidParameter(f"{name}={value!r}: give a whole number of at least {at_least}.")
+def check_whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> None:
+    """Is the parameter a whole number, and not too small or too large?"""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        bounds = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+        raise InvalidParameter(f"{name}={value!r}: give a whole number {bounds}.")
+
+
+def check_whole_or_auto(name: str, value: Any, *, at_least: int) -> None:
+    """Is the parameter ``"auto"``, or a whole number that is not too small?"""
+    if not (isinstance(value, str) and value == "auto"):
+        check_whole(name, value, at_least=at_least)
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """The RandomState that scikit-learn makes of it."""
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise InvalidParameter(
+            f"random_state={random_state!r}: give a whole number from 0 to 4294967295, "
+            "a numpy.random.RandomState, or None."
+        ) from error
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
@@ -89,20 +122,72 @@ def check_number(name: str, value: Any, low: float, high: float, *, open_low: bo
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Is the parameter one of those that exist?"""
-    if not isinstance(value, str | bool | None) or value not in choices:
+    if not isinstance(value, str | bool | np.bool_ | None) or value not in choices:
         known = ", ".join(repr(choice) for choice in choices)
         raise InvalidParameter(f"{name}={value!r} is not known: choose one of {known}.")
 
 
 @contextmanager
-def _our_errors() -> Iterator[None]:
+def _our_errors(X: Any = None) -> Iterator[None]:
     """Keep scikit-learn's wording, which its users and its checks know, under our own types."""
     try:
         yield
     except ValueError as error:
-        raise InvalidInput(str(error)) from error
+        raise InvalidInput(_text_column(X) or str(error)) from error
     except TypeError as error:
         raise InvalidType(str(error)) from error
+
+
+def _float_types(X: Any) -> list[type]:
+    """What X may be converted to, first what it is converted to if it is neither.
+
+    Small whole numbers fit into float32; others might lose their last digits in it.
+    """
+    dtype = getattr(X, "dtype", None)
+    small = isinstance(dtype, np.dtype) and dtype.kind in "biu" and dtype.itemsize <= 2
+    return [np.float32, np.float64] if small else [np.float64, np.float32]
+
+
+def _check_labels(y: Any) -> None:
+    """Labels that cannot be sorted are named before they make trouble."""
+    labels = np.asarray(y).ravel()
+    if y is None or labels.dtype.kind != "O":
+        return
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    if missing:
+        raise InvalidInput(
+            f"Input y contains NaN: {_count(len(missing), 'missing label')} "
+            f"(first in row {missing[0]}): drop those rows."
+        )
+    kinds = {isinstance(label, str) for label in labels}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            "y mixes text with other labels, which have no common order: "
+            "make all of them text, e.g. with [str(label) for label in y]."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None:
+        return True
+    try:
+        return not bool(label == label)  # noqa: PLR0124
+    except (TypeError, ValueError):  # pandas.NA does not say whether it is itself
+        return True
+
+
+def _text_column(X: Any) -> str | None:
+    """The complaint about the first column of a frame that holds no numbers."""
+    for name in getattr(X, "columns", ()):
+        column = np.asarray(X[name])
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            return (
+                f"column {str(name)!r} holds {column[0]!r}, which is no number: encode it, e.g. "
+                "with OneHotEncoder, or drop it."
+            )
+    return None
 
 
 def _check_finite(X: Any, names: ndarray | None) -> None:

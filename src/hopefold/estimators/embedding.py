@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
 from hopefold.data.rows import Rows
-from hopefold.errors import Diverged, InvalidParameter
+from hopefold.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -34,7 +34,7 @@ def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "
         map_(_whole_tiles(rows.fetch(block)).to(device))[: block.stop - block.start].cpu().numpy()
         for block in gen_batches(len(rows), step)
     ]
-    return _finite(np.concatenate(points))
+    return np.concatenate(points)
 
 
 def _whole_tiles(x: Tensor) -> Tensor:
@@ -46,8 +46,10 @@ def resolve_device(device: str | torch.device) -> torch.device:
     """``auto`` is a GPU where torch finds one, and the CPU elsewhere."""
     if device != "auto":
         try:
-            return torch.empty(0, device=device).device
-        except (RuntimeError, AssertionError, TypeError) as error:
+            found = torch.device(device)
+            torch.ones(1, device=found).cpu()  # a device that torch knows may not be there
+            return found
+        except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
             reason = str(error).splitlines()[0]
             raise InvalidParameter(
                 f"device={device!r} cannot be used here ({reason}): choose 'auto' or 'cpu'."
@@ -55,14 +57,3 @@ def resolve_device(device: str | torch.device) -> torch.device:
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
-def _finite(points: ndarray) -> ndarray:
-    finite = np.isfinite(points).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise Diverged(
-            f"row {row} lies so far outside the training data that its embedding overflows: "
-            "clip or drop it, or check its units."
-        )
-    return points

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +83,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
         settings["class_weight"] = dict(settings["class_weight"])
     model = KINDS[manifest["kind"]](**settings)
     model._check_parameters()
+    model.settings_ = dict(settings)
     model.n_features_in_ = manifest["n_features"]
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
@@ -150,8 +150,12 @@ def _check_coherence(model: SupervisedEmbedding, tensors: dict[str, ndarray]) ->
 
 
 def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
-    """The constructor's arguments as JSON. A RandomState object is not kept: the fit is over."""
-    settings = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
+    """The constructor's arguments as JSON: as they were at fit, but for those that `predict` heeds.
+
+    A RandomState object is not kept: the fit is over.
+    """
+    settings = dict(model.settings_)
+    settings |= {name: getattr(model, name) for name in ("n_neighbors", "device", "verbose")}
     settings = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in settings.items()

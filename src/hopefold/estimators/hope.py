@@ -46,7 +46,7 @@ class HOPE(SupervisedEmbedding):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_whole("order", self.order, at_least=1)
+        checks.check_whole("order", self.order, at_least=1, at_most=20)
         checks.check_whole("n_factors", self.n_factors, at_least=1)
 
     def _make_map(self, n_features: int) -> nn.Module:
@@ -99,7 +99,7 @@ class SHOPE(SupervisedEmbedding):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_whole("order", self.order, at_least=1)
+        checks.check_whole("order", self.order, at_least=1, at_most=20)
         checks.check_whole("n_factors", self.n_factors, at_least=1)
         checks.check_whole("n_units", self.n_units, at_least=1)
 

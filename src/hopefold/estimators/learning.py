@@ -18,6 +18,7 @@ from hopefold.core.objectives import (
     spread_over_exemplars,
 )
 from hopefold.data.rows import Rows
+from hopefold.estimators.embedding import embed
 from hopefold.training.loop import Run, minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -32,9 +33,6 @@ START_ROWS_A_CLASS = 2_000
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
-
-#: Numbers of a table that are embedded at once while validating.
-BLOCK = 2**22
 
 EXEMPLARS = ("joint", "kmeans", None)
 OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
@@ -110,13 +108,21 @@ def learn(
 def hold_out(
     labels: Int[ndarray, " n"], fraction: float, keep: int, random: np.random.RandomState
 ) -> tuple[Int[ndarray, " t"], Int[ndarray, " h"]]:
-    """A stratified split into training and held-out rows; a class keeps at least ``keep`` rows."""
-    held_out = []
-    for label in range(labels.max() + 1):
-        members = random.permutation(np.flatnonzero(labels == label))
-        n_held_out = min(round(fraction * len(members)), max(0, len(members) - keep))
-        held_out.append(members[:n_held_out])
-    chosen = np.sort(np.concatenate(held_out))
+    """A stratified split into training and held-out rows; a class keeps at least ``keep`` rows.
+
+    Each class gives the whole part of its share; what is missing to the share of the table comes
+    from the classes with the largest rest.
+    """
+    sizes = np.bincount(labels)
+    most = np.maximum(sizes - keep, 0)
+    numbers = np.minimum(np.floor(fraction * sizes).astype(int), most)
+    rest = fraction * sizes - numbers + 1e-6 * random.rand(len(sizes))
+    rest[numbers == most] = -1
+    missing = min(round(fraction * len(labels)) - numbers.sum(), np.count_nonzero(rest >= 0))
+    numbers[np.argsort(-rest, kind="stable")[: max(missing, 0)]] += 1
+    shuffled = random.permutation(len(labels))
+    by_class = [shuffled[labels[shuffled] == label][:n] for label, n in enumerate(numbers)]
+    chosen = np.sort(np.concatenate(by_class))
     return np.setdiff1d(np.arange(len(labels)), chosen, assume_unique=True), chosen
 
 
@@ -160,6 +166,7 @@ class _Attempt:
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
         self._weighted = bool((task.class_weights != 1).any())
+        self._batch: Tensor | None = None
 
     def loss_onto_exemplars(self, batch: Tensor, seed: int) -> Tensor:
         """The objective of a batch against the exemplars, with masks that the seed decides."""
@@ -193,19 +200,21 @@ class _Attempt:
             else:
                 references, labels = self._map(self.exemplars).cpu().numpy(), self._exemplar_labels
             points = self._points(held_out)
+            if not (np.isfinite(points).all() and np.isfinite(references).all()):
+                return np.full(len(held_out), np.nan)
             shares = class_shares(points, references, labels, task.class_weights, task.n_neighbors)
             return (shares.argmax(axis=1) != task.labels[held_out]) * (weights / weights.mean())
 
         return mistakes
 
     def _points(self, which: ndarray) -> ndarray:
-        blocks = np.array_split(which, -(-len(which) * self._task.rows.n_features // BLOCK))
-        rows = (self._task.rows.fetch(block).to(self._task.device) for block in blocks)
-        return np.concatenate([self._map(block).cpu().numpy() for block in rows])
+        return embed(self._map, self._task.rows.subset(which), self._task.device)
 
     def _embed_batch(self, batch: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        which = self._training[batch.numpy()]
-        labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
-        rows = self._task.rows.fetch(which).to(self._task.device)
-        points = self._map(rows, self._masks.manual_seed(seed))
-        return points, labels, self._weights[labels] if self._weighted else None
+        if batch is not self._batch:  # a line search and taking turns come back to the same rows
+            which = self._training[batch.numpy()]
+            self._batch = batch
+            self._labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
+            self._rows = self._task.rows.fetch(which).to(self._task.device)
+        points = self._map(self._rows, self._masks.manual_seed(seed))
+        return points, self._labels, self._weights[self._labels] if self._weighted else None

@@ -133,15 +133,15 @@ class Parameters(BaseEstimator):
         checks.check_whole("n_components", self.n_components, at_least=1)
         checks.check_whole("n_exemplars", self.n_exemplars, at_least=1)
         checks.check_whole("batch_iterations", self.batch_iterations, at_least=1)
-        checks.check_whole("verbose", self.verbose, at_least=0)
+        if not isinstance(self.verbose, bool | np.bool_):
+            checks.check_whole("verbose", self.verbose, at_least=0)
         for name, at_least in [
             ("max_epochs", 1),
             ("batch_size", 2),
             ("patience", 1),
             ("n_neighbors", 1),
         ]:
-            if getattr(self, name) != "auto":
-                checks.check_whole(name, getattr(self, name), at_least=at_least)
+            checks.check_whole_or_auto(name, getattr(self, name), at_least=at_least)
         checks.check_number("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
         checks.check_number("weight_decay", self.weight_decay, 0, np.inf)
         for name in ("input_dropout", "dropout", "validation_fraction"):
@@ -158,8 +158,8 @@ class Parameters(BaseEstimator):
                 f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
             )
 
-    def _settings(self, n_rows: int) -> Training:
-        batch_size = _number(self.batch_size, self._batch_size(n_rows))
+    def _settings(self, n_rows: int, *, sparse: bool) -> Training:
+        batch_size = _number(self.batch_size, self._batch_size(n_rows, sparse=sparse))
         epochs = _number(self.max_epochs, self._epochs(n_rows / batch_size))
         return Training(
             max_epochs=epochs,
@@ -171,10 +171,10 @@ class Parameters(BaseEstimator):
             patience=_number(self.patience, max(10, epochs // 2)),
         )
 
-    def _batch_size(self, n_rows: int) -> int:
+    def _batch_size(self, n_rows: int, *, sparse: bool) -> int:
         """Small enough for a score of steps an epoch, large enough for matrix products to pay."""
-        if self.optimizer != "adam":
-            return 5_000
+        if self.optimizer != "adam":  # a batch of sparse rows is made dense
+            return min(5_000, max(n_rows // 4, 32)) if sparse else 5_000
         smallest, largest = (32, 250) if self.exemplars == "joint" else (64, 1_000)
         return min(max(n_rows // 20, smallest), largest)
 
@@ -182,9 +182,11 @@ class Parameters(BaseEstimator):
         """Enough epochs of so many steps."""
         return 50 if self.optimizer != "adam" else min(max(round(2_000 / steps), 30), 100)
 
-    def _resolve_n_neighbors(self) -> int | None:
+    def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
+        """How many neighbours vote; ``None``: the kernel decides."""
+        checks.check_whole_or_auto("n_neighbors", self.n_neighbors, at_least=1)
         if self.n_neighbors == "auto":
-            return 5 if self.exemplars is None else None
+            return None if with_exemplars else 5
         return int(self.n_neighbors)
 
 

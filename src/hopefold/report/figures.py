@@ -87,7 +87,7 @@ def draw_map(
             edgecolors=EXEMPLAR_COLOUR,
             linewidths=1.6,
         )
-        legend[f"{len(exemplars):,} exemplars"] = Line2D(
+        legend[_exemplars_in_places(exemplars, points)] = Line2D(
             [], [], marker="o", color="none", mec=EXEMPLAR_COLOUR, mfc="none", ms=8, mew=1.6
         )
     if legend:
@@ -99,14 +99,23 @@ def draw_map(
 
 
 def draw_gallery(
-    exemplars: ndarray, labels: ndarray, image_shape: tuple[int, int], *, title: str = ""
+    exemplars: ndarray,
+    labels: ndarray,
+    image_shape: tuple[int, int],
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
 ) -> Figure:
-    """The exemplars as images: a column a class, a row for each of its exemplars."""
+    """The exemplars as images: a column a class, a row for each of its exemplars.
+
+    ``limits`` are the values of white and black, best those of the data; by default the lowest and
+    the highest value of the exemplars.
+    """
     classes, counts = np.unique(labels, return_counts=True)
     n_rows = counts.max()
     figure = Figure(figsize=(1 + len(classes), n_rows + 0.9), layout="constrained")
     grid = figure.subplots(n_rows, len(classes), squeeze=False)
-    low, high = np.percentile(exemplars, [25, 99])
+    low, high = limits or (exemplars.min(), exemplars.max())
     for column, label in enumerate(classes):
         mine = exemplars[labels == label]
         for row in range(n_rows):
@@ -125,6 +134,14 @@ def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | st
     if n_classes <= len(PALETTE):
         return list(PALETTE[:n_classes])
     return [colormaps["turbo"](value) for value in np.linspace(0.03, 0.97, n_classes)]
+
+
+def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
+    """How many there are, and how many circles one sees when some lie on each other."""
+    width = np.ptp(np.concatenate([points, exemplars]), axis=0).max() or 1
+    places = len(np.unique(np.round(exemplars / (0.02 * width)), axis=0))
+    where = f" in {places:,} places" if places < len(exemplars) else ""
+    return f"{len(exemplars):,} exemplars{where}"
 
 
 def _plain(label: object) -> str:

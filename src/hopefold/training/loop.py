@@ -48,6 +48,7 @@ def minimise(
     best = _Best(groups)
     history: list[Record] = []
     n_batches = -(-n_rows // settings.batch_size)
+    first: Tensor | None = None
 
     for epoch in range(1, settings.max_epochs + 1):
         total = torch.zeros(())
@@ -59,19 +60,19 @@ def minimise(
             for turn in _turns(tuple(groups), done, settings):
                 loss = optimizer.step(closure, turn, done)
             total = total + loss.cpu() * (len(batch) / n_rows)
+            first = loss.cpu() if first is None else first
 
-        record: Record = {
-            "epoch": epoch,
-            "loss": _finite(float(total), epoch, settings),
-            "learning_rate": settings.learning_rate * one_cycle(done),
-        }
+        record: Record = {"epoch": epoch, "loss": _finite(float(total), epoch, settings)}
+        if settings.optimizer == "adam":
+            record["learning_rate"] = settings.learning_rate * one_cycle(done)
         if mistakes is not None:
             wrong = mistakes()
-            record["validation_error"] = float(wrong.mean())
+            record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
             best.offer(epoch, wrong)
         history.append(record)
         progress.advance(record)
         if mistakes is not None and epoch - best.improved_in >= settings.patience:
+            progress.stop_early()
             break
 
     kept = len(history)
@@ -79,7 +80,9 @@ def minimise(
         kept = best.epoch
         best.restore()
     if not all(parameter.isfinite().all() for group in groups.values() for parameter in group):
-        _finite(math.nan, kept, settings)  # the very last step may be the one that goes astray
+        raise _diverged("its weights are no longer numbers", kept, settings)
+    if first is not None and (loss_now := history[kept - 1]["loss"]) > 10 * (float(first) + 1):
+        raise _diverged(f"the loss rose from {float(first):.3g} to {loss_now:.3g}", kept, settings)
     return Run(kept, history)
 
 
@@ -118,15 +121,17 @@ def _turns(names: tuple[str, ...], done: float, settings: Training) -> list[tupl
     return [names]
 
 
-def _finite(loss: float, epoch: int, settings: Training) -> float:
-    if math.isfinite(loss):
-        return loss
-    remedy = (
-        f"lower learning_rate (now {settings.learning_rate:g})"
-        if settings.optimizer == "adam"
-        else "use optimizer='adam'"
-    )
-    raise Diverged(
-        f"the fit diverged in epoch {epoch} (the loss is {loss}): {remedy}, "
-        "lower order, or leave scale at 'auto'."
-    )
+def _finite(value: float, epoch: int, settings: Training) -> float:
+    if not math.isfinite(value):
+        raise _diverged(f"the loss is {value}", epoch, settings)
+    return value
+
+
+def _diverged(what: str, epoch: int, settings: Training) -> Diverged:
+    remedies = ["use optimizer='adam'", "lower order", "leave scale at 'auto'"]
+    if settings.optimizer == "adam":
+        remedies[0] = f"lower learning_rate (now {settings.learning_rate:g})"
+        if settings.weight_decay:
+            remedies.insert(1, f"lower weight_decay (now {settings.weight_decay:g})")
+    advice = f"{', '.join(remedies[:-1])}, or {remedies[-1]}"
+    return Diverged(f"the fit diverged in epoch {epoch} ({what}): {advice}.")

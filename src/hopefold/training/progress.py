@@ -37,6 +37,11 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
+    def stop_early(self) -> None:
+        """Show that the run is over, although epochs are left."""
+        done = self._bar.tasks[self._task].completed
+        self._bar.update(self._task, total=done)
+
     def advance(self, record: Mapping[str, float | int | str]) -> None:
         """Show the epoch that has just ended."""
         state = f"loss {record['loss']:.4f}"
