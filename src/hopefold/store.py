@@ -41,7 +41,7 @@ def write(
     path: str | PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]
 ) -> None:
     """Write tensors and a manifest of plain JSON data to one file, atomically."""
-    sealed = {"sha256": _NO_CHECKSUM.decode(), "format": FORMAT, **manifest}
+    sealed = {"sha256": _NO_CHECKSUM.decode(), **manifest, "format": FORMAT}
     metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     content = bytearray(serialise(arrays, metadata=metadata))

@@ -6,11 +6,13 @@ import json
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
 from hopefold import HOPE, SHOPE, load, store
 from hopefold.errors import BrokenFile, InvalidType
@@ -203,3 +205,21 @@ def test_the_header_is_plain_json(fitted, tmp_path):
     assert manifest["kind"] == "SHOPE"
     assert manifest["format"] == 1
     assert manifest["settings"]["n_factors"] == 20
+
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.hope"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_every_format_that_was_ever_written_is_read(path):
+    """Files of tests/golden/ stay for ever: a model is the same model in every later version."""
+    model = load(path)
+    X = load_iris(as_frame=True).data
+    X = X if hasattr(model, "feature_names_in_") else X.to_numpy()
+    expected = np.load(path.with_suffix(".npz"))
+    np.testing.assert_allclose(model.transform(X), expected["points"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(model.predict(X).astype(str), expected["labels"])
+
+
+def test_the_golden_files_are_there():
+    assert {path.stem for path in GOLDEN} >= {"format-1-shope", "format-1-hope-pairs"}
