@@ -257,6 +257,9 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(three_blobs):
         model.set_params(order=5).fit(X * 1e12, np.array(["p", "q", "r"])[y])
     model.set_params(order=3)
     np.testing.assert_array_equal(model.predict_proba(X), before)
+    with pytest.raises(ValueError, match="one class only"):
+        model.fit(X[:, :2], np.zeros(90))
+    np.testing.assert_array_equal(model.predict_proba(X), before)
     assert model.classes_.tolist() == [0, 1, 2]
 
 

@@ -52,6 +52,15 @@ class SupervisedEmbedding(
         self
 
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y)
+        except BaseException:  # a fit that fails, or is interrupted, leaves the model as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any) -> Self:
         X, y = checks.check_rows(self, X, y, fitting=True)
         self._check_parameters()
         classes, labels = np.unique(y, return_inverse=True)
@@ -187,7 +196,7 @@ class SupervisedEmbedding(
         return replace(learned, run=run)
 
     def _publish(self, learned: Learned, task: Task, classes: ndarray, scale: Scale) -> None:
-        """Set what was learned, all at once: a fit that fails leaves the model as it was."""
+        """Set what was learned."""
         exemplars, references = None, task.rows
         if learned.exemplars is not None:
             exemplars = scale.undo(learned.exemplars)
