@@ -99,6 +99,11 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         store.write(tmp_path / "missing" / "x.hope", MANIFEST, TENSORS)
 
 
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(HopefoldError, match="which is a folder"):
+        store.write(tmp_path, MANIFEST, TENSORS)
+
+
 def test_links_are_followed_and_permissions_kept(path, tmp_path):
     path.chmod(0o600)
     link = tmp_path / "link.hope"

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as serialise
 
-from hopefold.errors import BrokenFile, NoSuchFolder
+from hopefold.errors import BrokenFile, InvalidParameter, NoSuchFolder
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -78,6 +78,8 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     A link is followed and the permissions of an existing file stay.
     """
     target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InvalidParameter(f"cannot write {path!r}, which is a folder: name a file in it.")
     if not target.parent.is_dir():
         raise NoSuchFolder(f"cannot write {path}: make the folder {target.parent} first.")
     beside = target.with_name(f".{uuid.uuid4().hex[:12]}.part")

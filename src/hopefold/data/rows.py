@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+#: The square of a larger number overflows float32.
+LARGEST = 1e18
+
+
 class Rows:
     """A table, dense or CSR, that hands out scaled rows as dense float32 tensors.
 
@@ -33,8 +37,8 @@ class Rows:
         if sparse.issparse(X):
             return cls(X, scale)
         rows = scale.apply(X)
-        if not np.isfinite(rows).all():
-            column = int(np.flatnonzero(~np.isfinite(rows).all(axis=0))[0])
+        if not max(rows.max(), -rows.min()) < LARGEST:
+            column = int(np.flatnonzero(~(np.abs(rows) < LARGEST).all(axis=0))[0])
             name = column if names is None else repr(names[column])
             raise InvalidInput(
                 f"column {name} holds values too large for float32: "

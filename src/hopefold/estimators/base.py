@@ -52,12 +52,11 @@ class SupervisedEmbedding(
         self
 
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             return self._fit(X, y)
         except BaseException:  # a fit that fails, or is interrupted, leaves the model as it was
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _fit(self, X: Any, y: Any) -> Self:

@@ -135,7 +135,7 @@ def _our_errors(X: Any = None) -> Iterator[None]:
     except ValueError as error:
         raise InvalidInput(_text_column(X) or str(error)) from error
     except TypeError as error:
-        raise InvalidType(str(error)) from error
+        raise InvalidType(_text_column(X) or str(error)) from error
 
 
 def _float_types(X: Any) -> list[type]:
@@ -180,6 +180,8 @@ def _text_column(X: Any) -> str | None:
     """The complaint about the first column of a frame that holds no numbers."""
     for name in getattr(X, "columns", ()):
         column = np.asarray(X[name])
+        if column.dtype.kind in "Mm":
+            return f"column {str(name)!r} holds times: make numbers of them, or drop it."
         try:
             column.astype(np.float64)
         except (TypeError, ValueError):
