@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from sklearn.cluster import DBSCAN
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -68,7 +69,9 @@ def draw_map(
     for label, colour in zip(classes, colours, strict=True):
         right, wrong = (points[(labels == label) & m] for m in (~mistaken, mistaken))
         axes.scatter(right[:, 0], right[:, 1], s=size, color=colour, alpha=0.75, linewidths=0)
-        axes.scatter(wrong[:, 0], wrong[:, 1], s=2 * size, color=colour, marker="x", linewidths=1.4)
+        axes.scatter(
+            wrong[:, 0], wrong[:, 1], s=2 * size, color=colour, marker="x", linewidths=1.4, zorder=5
+        )
     for label, colour in zip(classes, colours, strict=True):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
@@ -139,7 +142,7 @@ def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | st
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
     """How many there are, and how many circles one sees when some lie on each other."""
     width = np.ptp(np.concatenate([points, exemplars]), axis=0).max() or 1
-    places = len(np.unique(np.round(exemplars / (0.02 * width)), axis=0))
+    places = DBSCAN(eps=0.02 * width, min_samples=1).fit(exemplars).labels_.max() + 1
     where = f" in {places:,} places" if places < len(exemplars) else ""
     return f"{len(exemplars):,} exemplars{where}"
 
