@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from hopefold.core.neighbors import class_shares, nearest, vote
+from hopefold.core.neighbors import nearest, vote
 from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
@@ -85,14 +85,8 @@ def measured_speed_up(
     """The speed-up over scikit-learn's brute-force 5-NN, by the clock, on the rows ``X_new``."""
     neighbors = KNeighborsClassifier(5, algorithm="brute").fit(X, y)
     points = model.transform(X_new)
-    codes = np.searchsorted(model.classes_, model.reference_labels_)
-    n_neighbors = model._resolve_n_neighbors(with_exemplars=model.exemplars_ is not None)
     brute_force = _seconds(lambda: neighbors.predict(X_new))
-    search = _seconds(
-        lambda: class_shares(
-            points, model.reference_embedding_, codes, model.class_weight_, n_neighbors
-        ).argmax(axis=1)
-    )
+    search = _seconds(lambda: model._judge(points).argmax(axis=1))
     end_to_end = _seconds(lambda: model.predict(X_new))
     return SpeedUp(brute_force / search, brute_force / end_to_end)
 

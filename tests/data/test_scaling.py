@@ -115,6 +115,21 @@ def test_sparse_rows_are_made_dense_only_as_fetched(sparse_rows):
     np.testing.assert_allclose(rows.fetch(which), expected, rtol=1e-6)
 
 
+def test_a_subset_is_a_table_of_its_own(sparse_rows):
+    X = sparse_rows(40, 6, 0.3)
+    which, some = np.array([30, 3, 17]), np.array([2, 0])
+    for table in (X, X.toarray()):
+        rows = Rows.prepare(table, learn_scale(table, "standard"))
+        subset = rows.subset(which)
+        assert len(subset) == 3
+        np.testing.assert_array_equal(subset.fetch(some), rows.fetch(which[some]))
+        centres = [
+            part.fetch_for_clustering(numbers).mean(axis=0)
+            for part, numbers in [(subset, some), (rows, which[some])]
+        ]
+        np.testing.assert_array_equal(*centres)
+
+
 def test_sparse_clusters_come_back_at_the_right_place(sparse_rows):
     X = sparse_rows(40, 6, 0.3)
     rows = Rows.prepare(X, learn_scale(X, "standard"))

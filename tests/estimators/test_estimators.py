@@ -164,6 +164,7 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
     with pytest.warns(RareClassWarning, match=r"n_exemplars=3 in class 2 \(1\)") as caught:
         model = SHOPE(**QUICK, n_exemplars=3).fit(X[keep], y[keep])
     assert len(caught) == 1
+    assert caught[0].filename == __file__
     assert model.exemplar_labels_.tolist() == [0, 0, 0, 1, 1, 1, 2]
 
 
@@ -314,8 +315,9 @@ def test_the_held_out_part_is_stratified_and_of_the_size_asked_for(fraction):
 
 
 def test_too_few_rows_to_hold_any_out_are_told():
-    with pytest.warns(NoValidationWarning, match="no validation error"):
+    with pytest.warns(NoValidationWarning, match="no validation error") as caught:
         model = SHOPE(**QUICK).fit([[0.0], [1], [2], [3]], [0, 0, 1, 1])
+    assert caught[0].filename == __file__
     assert model.validation_error_ is None
 
 

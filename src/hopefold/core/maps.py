@@ -76,11 +76,11 @@ class HighOrder(nn.Module):
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Draw random weights such that Cx + c has variance 1 on the rows ``x``, and y too."""
-        self._start_factors(x, generator)
+        self._start_units(x, generator)
         self.P.normal_(generator=generator)
         self.P.div_(_spread(self(x)))
 
-    def _start_factors(self, x: Tensor, generator: torch.Generator) -> None:
+    def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         squared_norm = x.square().sum(dim=1).mean() + 1
         self.C.normal_(generator=generator).div_(squared_norm.sqrt())
         self.c.normal_(generator=generator).div_(squared_norm.sqrt())
@@ -114,17 +114,12 @@ class SigmoidHighOrder(HighOrder):
         units = torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
         return units @ self.P.T
 
-    @torch.no_grad()
-    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+    def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         """As for HOPE, and such that the sigmoids' inputs have mean square 1."""
-        self._start_factors(x, generator)
-        n_factors = self.W.shape[1]
-        self.W.normal_(generator=generator).div_(
-            math.sqrt(gaussian_moment(2 * self.order) * n_factors)
-        )
+        super()._start_units(x, generator)
+        mean_square = gaussian_moment(2 * self.order) * self.W.shape[1]
+        self.W.normal_(generator=generator).div_(math.sqrt(mean_square))
         self.b.zero_()
-        self.P.normal_(generator=generator)
-        self.P.div_(_spread(self(x)))
 
 
 def _weights(*shape: int) -> nn.Parameter:

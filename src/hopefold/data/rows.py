@@ -67,7 +67,7 @@ class Rows:
 
     def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
         """The rows with these numbers, dense and scaled."""
-        rows = self._scale.apply(self._X[which])
+        rows = self._scale.apply(self._take(which))
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
@@ -77,7 +77,10 @@ class Rows:
         """
         if not self.is_sparse:
             return self.fetch(which).numpy()
-        return self._X[which] @ sparse.diags_array(self._scale.gain)
+        return self._take(which) @ sparse.diags_array(self._scale.gain)
+
+    def _take(self, which: ndarray | slice) -> Any:
+        return self._X[which]
 
     @property
     def clustering_shift(self) -> ndarray:
@@ -97,5 +100,5 @@ class _Subset(Rows):
     def __len__(self) -> int:
         return len(self._which)
 
-    def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
-        return super().fetch(self._which[which])
+    def _take(self, which: ndarray | slice) -> Any:
+        return self._X[self._which[which]]

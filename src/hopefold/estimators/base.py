@@ -98,13 +98,7 @@ class SupervisedEmbedding(
         The Student kernel's mass of each class's references, or the share of the nearest
         references' votes, as ``n_neighbors`` says.
         """
-        return class_shares(
-            self._embed(X),
-            self.reference_embedding_,
-            np.searchsorted(self.classes_, self.reference_labels_),
-            self.class_weight_,
-            self._resolve_n_neighbors(with_exemplars=self.exemplars_ is not None),
-        )
+        return self._judge(self._embed(X))
 
     def predict(self, X: Any) -> ndarray:
         """The most probable class of each row, in the labels' own dtype."""
@@ -166,6 +160,16 @@ class SupervisedEmbedding(
         checks.check_points(points)
         return points
 
+    def _judge(self, points: ndarray) -> ndarray:
+        """Probabilities of the classes of points in the map, by the references."""
+        return class_shares(
+            points,
+            self.reference_embedding_,
+            np.searchsorted(self.classes_, self.reference_labels_),
+            self.class_weight_,
+            self._resolve_n_neighbors(with_exemplars=self.exemplars_ is not None),
+        )
+
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
         """Choose the number of epochs on held-out rows; then, if asked, learn from all rows."""
         everything = np.arange(len(task.labels))
@@ -178,7 +182,7 @@ class SupervisedEmbedding(
                     "no row could be held out, so there is no validation error: give more rows, "
                     "fewer exemplars, or validation_fraction=0.",
                     NoValidationWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
         settings = self._settings(len(training), sparse=task.rows.is_sparse)
         title = type(self).__name__

@@ -16,7 +16,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from hopefold.errors import InvalidInput, InvalidParameter, InvalidType, RareClassWarning
+from hopefold.errors import (
+    HopefoldError,
+    InvalidInput,
+    InvalidParameter,
+    InvalidType,
+    RareClassWarning,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -55,7 +61,7 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
             f"fewer rows than n_exemplars={n_exemplars} in class {named}: "
             "each gets as many exemplars as it has rows.",
             RareClassWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -132,6 +138,8 @@ def _our_errors(X: Any = None) -> Iterator[None]:
     """Keep scikit-learn's wording, which its users and its checks know, under our own types."""
     try:
         yield
+    except HopefoldError:
+        raise
     except ValueError as error:
         raise InvalidInput(_text_column(X) or str(error)) from error
     except TypeError as error:

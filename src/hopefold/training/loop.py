@@ -48,7 +48,7 @@ def minimise(
     best = _Best(groups)
     history: list[Record] = []
     n_batches = -(-n_rows // settings.batch_size)
-    first: Tensor | None = None
+    first = math.nan
 
     for epoch in range(1, settings.max_epochs + 1):
         total = torch.zeros(())
@@ -60,7 +60,7 @@ def minimise(
             for turn in _turns(tuple(groups), done, settings):
                 loss = optimizer.step(closure, turn, done)
             total = total + loss.cpu() * (len(batch) / n_rows)
-            first = loss.cpu() if first is None else first
+            first = float(loss) if not history and number == 0 else first
 
         record: Record = {"epoch": epoch, "loss": _finite(float(total), epoch, settings)}
         if settings.optimizer == "adam":
@@ -81,8 +81,8 @@ def minimise(
         best.restore()
     if not all(parameter.isfinite().all() for group in groups.values() for parameter in group):
         raise _diverged("its weights are no longer numbers", kept, settings)
-    if first is not None and (loss_now := history[kept - 1]["loss"]) > 10 * (float(first) + 1):
-        raise _diverged(f"the loss rose from {float(first):.3g} to {loss_now:.3g}", kept, settings)
+    if (loss_now := history[kept - 1]["loss"]) > 10 * (first + 1):
+        raise _diverged(f"the loss rose from {first:.3g} to {loss_now:.3g}", kept, settings)
     return Run(kept, history)
 
 
