@@ -1,0 +1,1 @@
+"""The paper's experiments, run again: plan → runs, each one JSON line → tables."""

@@ -1,0 +1,76 @@
+"""Maps from other packages, given the one interface that the bench knows: fit(X, y), transform(X).
+
+Each package is imported when its map is made, so that none has to be there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+
+class _Foreign(TransformerMixin, BaseEstimator):
+    """Rows in float32; the points of the training rows are remembered, others are placed."""
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: ndarray, y: ndarray) -> Self:
+        """Place the training rows."""
+        self._rows = X
+        self.embedding_ = self._place(np.asarray(X, dtype=np.float32), y)
+        return self
+
+    def transform(self, X: ndarray) -> ndarray:
+        """Where rows lie in the map."""
+        if X is self._rows:
+            return np.asarray(self.embedding_)
+        return np.asarray(self._add(np.asarray(X, dtype=np.float32)))
+
+    def _place(self, X: ndarray, y: ndarray) -> Any:
+        raise NotImplementedError
+
+    def _add(self, X: ndarray) -> Any:
+        raise NotImplementedError
+
+
+class SupervisedUMAP(_Foreign):
+    """UMAP with labels, at its defaults."""
+
+    def _place(self, X: ndarray, y: ndarray) -> Any:
+        umap = import_module("umap")
+        self._umap = umap.UMAP(random_state=self.random_state, n_jobs=1).fit(X, y)
+        return self._umap.embedding_
+
+    def _add(self, X: ndarray) -> Any:
+        return self._umap.transform(X)
+
+
+class PaCMAP(_Foreign):
+    """PaCMAP at its defaults; it does not look at labels."""
+
+    def _place(self, X: ndarray, y: ndarray) -> Any:
+        pacmap = import_module("pacmap")
+        self._pacmap = pacmap.PaCMAP(n_components=2, random_state=self.random_state)
+        return self._pacmap.fit_transform(X, init="pca")
+
+    def _add(self, X: ndarray) -> Any:
+        return self._pacmap.transform(X, basis=np.asarray(self._rows, dtype=np.float32))
+
+
+class OpenTSNE(_Foreign):
+    """t-SNE as in openTSNE, at its defaults; it does not look at labels."""
+
+    def _place(self, X: ndarray, y: ndarray) -> Any:
+        open_tsne = import_module("openTSNE")
+        self._points = open_tsne.TSNE(random_state=self.random_state, n_jobs=1).fit(X)
+        return self._points
+
+    def _add(self, X: ndarray) -> Any:
+        return self._points.transform(X)

@@ -1,0 +1,205 @@
+"""One run, in a process of its own: fit, embed, count the mistakes, print the record.
+
+python -m hopefold.bench.measure '{"method": "S-HOPE", "data": "digits", "split": 0}'
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import platform
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+import sklearn
+import torch
+
+import hopefold
+from hopefold.bench.parts import Parts, load_parts
+from hopefold.bench.plans import Job
+from hopefold.bench.records import Record, pack
+from hopefold.core.exemplars import kmeans_per_class
+from hopefold.core.neighbors import nearest, vote
+from hopefold.errors import HopefoldError
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.evaluation import kept_by_model
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+N_NEIGHBORS = 5
+
+#: k-means centres a class: 20 exemplars for ten classes.
+CENTRES = 2
+
+
+def measure(job: Job) -> Record:
+    """Fit a method, and say how often it is mistaken on new rows."""
+    parts = load_parts(job.data, job.split, final=job.final, quick=job.quick)
+    model = job.make()
+    start = time.perf_counter()
+    model.fit(parts.X, parts.y)
+    fitted = time.perf_counter()
+    points = model.transform(parts.X_new)
+    embedded = time.perf_counter()
+    peak = peak_memory_mb()  # of fit and transform, before neighbours are searched
+    mistakes = count_mistakes(model, parts, points, job.split)
+    return Record(
+        method=job.method,
+        data=job.data,
+        split=job.split,
+        part=job.part,
+        quick=job.quick,
+        settings=settings_of(job.make()),
+        errors={name: float(wrong.mean()) for name, wrong in mistakes.items()},
+        mistakes={name: pack(wrong) for name, wrong in mistakes.items()},
+        n_train=len(parts.y),
+        n_new=len(parts.y_new),
+        seconds_fit=round(fitted - start, 3),
+        seconds_transform=round(embedded - fitted, 4),
+        peak_memory_mb=peak,
+        epochs=_number(model, "n_iter_", int),
+        validation_error=_number(model, "validation_error_", float),
+        model_bytes=kept_by_model(model).bytes if isinstance(model, SupervisedEmbedding) else None,
+        versions=versions(),
+        machine=machine(),
+    )
+
+
+def count_mistakes(model: Any, parts: Parts, points: ndarray, seed: int) -> dict[str, ndarray]:
+    """Which new rows are misjudged, by what their points are compared with."""
+
+    def mistaken(references: ndarray, labels: ndarray) -> ndarray:
+        return wrong_rows(references, labels, points, parts.y_new)
+
+    mistakes = {"all": mistaken(model.transform(parts.X), parts.y)}
+    own = getattr(model, "exemplars_", None) is not None
+    if own and model.get_params().get("exemplars") == "kmeans":
+        return mistakes | {"kmeans": mistaken(model.reference_embedding_, model.reference_labels_)}
+    centres, labels = kmeans_centres(parts.X, parts.y, seed)
+    mistakes["kmeans"] = mistaken(model.transform(centres), labels)
+    if own:
+        mistakes["joint"] = mistaken(model.reference_embedding_, model.reference_labels_)
+        mistakes["predict"] = np.asarray(model.predict(parts.X_new) != parts.y_new)
+    return mistakes
+
+
+def wrong_rows(
+    references: ndarray, reference_labels: ndarray, points: ndarray, labels: ndarray
+) -> ndarray:
+    """Which points their five nearest references misjudge; ties go to the nearer class."""
+    classes, codes = np.unique(reference_labels, return_inverse=True)
+    _, indices = nearest(points, references, min(N_NEIGHBORS, len(codes)))
+    wrong: ndarray = classes[vote(codes[indices], len(classes)).argmax(axis=1)] != labels
+    return wrong
+
+
+def kmeans_centres(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]:
+    """Two k-means centres a class, in the input space, and their labels."""
+    classes, codes = np.unique(y, return_inverse=True)
+    centres, labels = kmeans_per_class(
+        lambda members: np.asarray(X[members], dtype=np.float32),
+        codes,
+        np.minimum(np.bincount(codes), CENTRES).tolist(),
+        np.random.RandomState(seed),
+    )
+    return centres, classes[labels]
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """The estimator's class and all its settings, as JSON."""
+    settings = {"estimator": type(estimator).__name__, **estimator.get_params(deep=False)}
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=str, sort_keys=True))
+    return plain
+
+
+def departures(estimator: Any) -> set[str]:
+    """The settings that are not at their defaults."""
+    parameters = inspect.signature(type(estimator)).parameters
+    given = estimator.get_params(deep=False)
+    return {name for name, value in given.items() if value != parameters[name].default}
+
+
+def peak_memory_mb() -> float | None:
+    """The most memory that this process has had at once; ``None`` where the system does not tell.
+
+    What `resource` tells on Linux begins with the memory of the parent, so /proc is asked first.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        if "VmHWM" in lines:
+            return round(int(lines["VmHWM"].split()[0]) / 1024, 1)
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    modules = (hopefold, torch, sklearn, np, scipy)
+    return {
+        **{module.__name__: str(module.__version__) for module in modules},
+        "python": platform.python_version(),
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the times depend on; neither its name nor any path."""
+    return {
+        "cpus": os.cpu_count(),
+        "kind": platform.machine(),
+        "processor": _processor(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _processor() -> str | None:
+    """The name of the processor's model, if the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or None
+
+
+def _number(model: Any, name: str, kind: type) -> Any:
+    value = getattr(model, name, None)
+    return None if value is None else kind(value)
+
+
+def _end_with_parent() -> None:
+    """The parent holds the other end of stdin; when it is gone, nobody wants the result."""
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main() -> None:
+    """Run the job given as JSON, and print its record as the last line."""
+    if not sys.stdin.isatty():
+        _end_with_parent()
+    torch.set_num_threads(1)
+    try:
+        record = measure(Job(**json.loads(sys.argv[1])))
+    except HopefoldError as error:
+        sys.exit(str(error))
+    print(record.to_line(), flush=True)
+    os._exit(0)  # the thread that waits must not be in the way of a quiet end
+
+
+if __name__ == "__main__":
+    main()

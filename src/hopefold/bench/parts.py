@@ -1,0 +1,146 @@
+"""What a run learns from, and what it is measured on.
+
+Everything sees validation parts, cut from the training part. The test part is handed out for
+``final=True`` only, which `hopefold.bench.run` allows only after a line in the ledger.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from hopefold.data.sets import FOLDER_VARIABLE, DataSet, load_set
+from hopefold.errors import DataNotFound, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: The clone that this file is in, if it is in one.
+REPOSITORY = Path(__file__).parents[3]
+
+#: Share of the training part that becomes the validation part.
+VALIDATION = 0.1
+
+#: Rows of a quick run: to learn from, and new ones.
+QUICK = (1_000, 300)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows to learn from, and new rows that the model has not seen, with their labels."""
+
+    X: ndarray
+    y: ndarray
+    X_new: ndarray
+    y_new: ndarray
+    image_shape: tuple[int, int] | None = None
+
+
+def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Parts:
+    """The parts of a data set: to learn from, and to measure on.
+
+    Parameters
+    ----------
+    data : {"digits", "mnist", "usps", "vgg"}
+        Which set. Pixels are as in their files; ``"vgg"``: 512 features of a convnet on MNIST.
+    split : int
+        Seeds the cut into training and test part (not on MNIST, whose cut is official), and the
+        cut into training and validation part.
+    final : bool
+        False: the new rows are a stratified tenth of the training part. True: they are the test
+        part, and all of the training part is there to learn from.
+    quick : bool, default=False
+        Keep few rows of each, stratified.
+
+    Examples
+    --------
+    >>> from hopefold.bench.parts import load_parts
+    >>> parts = load_parts("digits", 0, final=False)
+    >>> parts.X.shape, parts.X_new.shape
+    ((1131, 64), (126, 64))
+
+    """
+    if data not in PARTS:
+        raise InvalidParameter(f"{data!r} is no data set: choose of {', '.join(PARTS)}.")
+    parts = PARTS[data](split, final)
+    if not quick:
+        return parts
+    X, y = _some(parts.X, parts.y, QUICK[0], split)
+    X_new, y_new = _some(parts.X_new, parts.y_new, QUICK[1], split)
+    return Parts(X, y, X_new, y_new, parts.image_shape)
+
+
+def data_folder() -> Path | None:
+    """Where original files are looked for first: the user's folder, or the one beside the clone."""
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        return Path(folder)
+    beside = REPOSITORY.parent / "shared" / "data"
+    return beside if beside.exists() else None
+
+
+def _digits(split: int, final: bool) -> Parts:
+    """70/30, stratified."""
+    digits = load_set("digits")
+    return _parts(digits, _cut(digits.X, digits.y, 0.3, split), split, final)
+
+
+def _mnist(split: int, final: bool) -> Parts:
+    """The official 60,000 / 10,000."""
+    mnist = load_set("mnist", data_folder())
+    assert mnist.X_test is not None
+    assert mnist.y_test is not None
+    return _parts(mnist, (mnist.X, mnist.y, mnist.X_test, mnist.y_test), split, final)
+
+
+def _usps(split: int, final: bool) -> Parts:
+    """800/300 a digit: 8,000 and 3,000 of the 11,000 images."""
+    usps = load_set("usps", data_folder())
+    return _parts(usps, _cut(usps.X, usps.y, 3_000, split), split, final)
+
+
+def _vgg(_split: int, _final: bool) -> Parts:
+    """512 features below the softmax of a convnet; without ``final``, of one that has not seen it.
+
+    The net has to be trained on the rows of ``_mnist(split, final).X`` alone: a net that has seen
+    the validation rows says nothing about them.
+    """
+    raise DataNotFound("the features of the convnet are not there: nothing computes them yet.")
+
+
+PARTS: dict[str, Callable[[int, bool], Parts]] = {
+    "digits": _digits,
+    "usps": _usps,
+    "mnist": _mnist,
+    "vgg": _vgg,
+}
+
+#: Sets whose test part is the same whatever the split.
+FIXED_TEST_PART = ("mnist", "vgg")
+
+Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]
+
+
+def _parts(data: DataSet, cut: Cut, split: int, final: bool) -> Parts:
+    """The cut as it is, or its first part cut again."""
+    if not final:
+        cut = _cut(cut[0], cut[1], VALIDATION, split)
+    return Parts(*cut, data.image_shape)
+
+
+def _cut(X: ndarray, y: ndarray, new: float, seed: int) -> Cut:
+    """X, y, X_new, y_new: stratified, with a share or a number of new rows."""
+    X, X_new, y, y_new = train_test_split(X, y, test_size=new, stratify=y, random_state=seed)
+    return X, y, X_new, y_new
+
+
+def _some(X: ndarray, y: ndarray, n_rows: int, seed: int) -> tuple[ndarray, ndarray]:
+    if n_rows >= len(y) - len(np.unique(y)):  # a stratified remainder has a row of each class
+        return X, y
+    X, _, y, _ = train_test_split(X, y, train_size=n_rows, stratify=y, random_state=seed)
+    return X, y

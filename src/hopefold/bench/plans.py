@@ -1,0 +1,95 @@
+"""Which runs there are, in which order: cheap and important ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hopefold.bench.methods import METHODS
+from hopefold.bench.parts import PARTS
+from hopefold.errors import InvalidParameter
+
+PLANS = ("core", "full", "quick")
+
+#: What a quick run changes in any method that knows the setting.
+HURRY = {"max_epochs": 2, "pretrain_epochs": 1, "max_iter": 5}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a method on a data set, with a seed that is also the number of the split."""
+
+    method: str
+    data: str
+    split: int
+    final: bool = False
+    quick: bool = False
+    #: Settings that differ from those of the method.
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def part(self) -> str:
+        """What it is measured on."""
+        return "test" if self.final else "validation"
+
+    def __str__(self) -> str:
+        return f"{self.method} on {self.data}, {self.part}, split {self.split}"
+
+    def make(self) -> Any:
+        """The estimator, not yet fitted."""
+        estimator = METHODS[self.method].make(self.data, self.split)
+        known = estimator.get_params(deep=False)
+        hurry = {name: value for name, value in HURRY.items() if name in known and self.quick}
+        return estimator.set_params(**hurry, **self.changes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, from which ``Job(**data)`` makes it again."""
+        return asdict(self)
+
+
+def make_plan(
+    plan: str, *, data: Sequence[str] = (), only: Sequence[str] = (), final: bool = False
+) -> list[Job]:
+    """The jobs of a plan.
+
+    Parameters
+    ----------
+    plan : {"core", "full", "quick"}
+        ``"core"``: every row, one seed. ``"full"``: all seeds and splits. ``"quick"``: few rows,
+        few epochs, on digits; it shows that the machinery runs, and nothing else.
+    data, only : sequences of str
+        Keep these data sets; keep methods whose name has one of these texts in it.
+    final : bool, default=False
+        Measure on the test part.
+
+    Examples
+    --------
+    >>> from hopefold.bench.plans import make_plan
+    >>> for job in make_plan("full", data=["usps"], only=["raw"])[:2]:
+    ...     print(job)
+    raw on usps, validation, split 0
+    raw on usps, validation, split 1
+
+    """
+    if plan not in PLANS:
+        raise InvalidParameter(f"{plan!r} is no plan: choose one of {', '.join(PLANS)}.")
+    if unknown := [name for name in data if name not in PARTS]:
+        raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(PARTS)}.")
+    methods = [name for name in METHODS if not only or any(t.lower() in name.lower() for t in only)]
+    if not methods:
+        raise InvalidParameter(f"no method has {' or '.join(map(repr, only))} in its name.")
+    if plan == "quick":
+        sets = data or ["digits"]
+        return [Job(method, name, 0, final, quick=True) for name in sets for method in methods]
+    jobs = [
+        Job(method, name, split, final)
+        for name in data or PARTS
+        for method in methods
+        for split in range(_runs(plan, METHODS[method].runs.get(name, 0)))
+    ]
+    return sorted(jobs, key=lambda job: (job.split, METHODS[job.method].slow))
+
+
+def _runs(plan: str, full: int) -> int:
+    return full if plan == "full" else min(full, 1)

@@ -1,0 +1,105 @@
+"""From jobs to records: what is missing is run, a fresh process each, a few at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from hopefold.bench.measure import departures, settings_of
+from hopefold.bench.methods import METHODS
+from hopefold.bench.plans import Job
+from hopefold.bench.records import Record, alike, append, read_records, results_file
+
+#: One thread a run, so that seconds mean the same whatever runs beside it.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+Tell = Callable[[str], None]
+
+
+def run(jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell) -> int:
+    """Run jobs, append a record for each that succeeds, and count those that fail."""
+    failed, start = 0, time.perf_counter()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        waiting = {pool.submit(run_alone, job): job for job in jobs}
+        for n_done, finished in enumerate(as_completed(waiting), start=1):
+            job, remain = waiting[finished], f"{len(jobs) - n_done} to go"
+            try:
+                record = finished.result()
+            except RunFailed as reason:
+                failed += 1
+                tell(f"{job}: failed: {reason} ({remain})")
+                continue
+            append(results_file(folder, job.data, quick=job.quick), record.to_line())
+            minutes = (time.perf_counter() - start) / 60
+            tell(f"{job}: {summary(record)} ({remain}, {minutes:.1f} min so far)")
+    return failed
+
+
+def missing(jobs: Sequence[Job], folder: Path, tell: Tell, *, again: bool = False) -> list[Job]:
+    """The jobs that are still to be run, or all ``again``; tells which cannot be."""
+    records = {
+        (data, quick): read_records(folder, data, quick=quick)
+        for data, quick in {(job.data, job.quick) for job in jobs}
+    }
+    absent = {job.method: package for job in jobs if (package := METHODS[job.method].missing)}
+    for method, package in absent.items():
+        tell(f"{method}: skipped, since the package {package} is not installed")
+    return [
+        job
+        for job in jobs
+        if job.method not in absent and (again or not is_done(job, records[job.data, job.quick]))
+    ]
+
+
+def is_done(job: Job, records: Sequence[Record]) -> bool:
+    """Is there a record of this job, with the settings that it has now?"""
+    estimator = job.make()
+    settings, departs = settings_of(estimator), departures(estimator)
+    return any(
+        (record.method, record.split, record.part) == (job.method, job.split, job.part)
+        and alike(record.settings, settings)
+        and departs <= record.settings.keys()
+        for record in records
+    )
+
+
+class RunFailed(Exception):
+    """A run that ended without a record; its message is the reason in one line."""
+
+
+def run_alone(job: Job) -> Record:
+    """Run one job in a process of its own, so that its seconds and its memory are its own.
+
+    The process ends when this one does: it watches the pipe that is its stdin.
+    """
+    command = [sys.executable, "-m", "hopefold.bench.measure", json.dumps(job.as_json())]
+    with (
+        tempfile.TemporaryFile() as stderr,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=os.environ | ONE_THREAD,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        printed = process.stdout.read().decode().splitlines()
+        if process.wait() == 0 and printed:
+            return Record(**json.loads(printed[-1]))
+        stderr.seek(0)
+        told = stderr.read().decode(errors="replace").strip().splitlines()
+        raise RunFailed(told[-1] if told else f"the process ended with {process.returncode}")
+
+
+def summary(record: Record) -> str:
+    """The errors and the seconds of a run."""
+    errors = ", ".join(f"{name} {100 * error:.2f} %" for name, error in record.errors.items())
+    return f"{errors}; {record.seconds_fit:.1f} s"
