@@ -1,4 +1,4 @@
-"""Squared distances, and the Student kernel 1/(1 + d) that makes similarities of them."""
+"""Squared distances, and the kernels that make similarities of them: Student and Gaussian."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
 def log_student(squared: Tensor) -> Tensor:
     """Log 1/(1 + d)."""
     return -torch.log1p(squared)
+
+
+def log_gaussian(squared: Tensor) -> Tensor:
+    """Log exp(−d)."""
+    return -squared

@@ -1,4 +1,4 @@
-"""The maps x → y: linear, high-order (HOPE) and sigmoid high-order (S-HOPE).
+"""The maps x → y: linear, high-order (HOPE), sigmoid high-order (S-HOPE) and deep.
 
 The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, so ``(Cx + c)^O``
 holds the products of *up to* O features, not only of exactly O.
@@ -10,6 +10,7 @@ without one it is the plain equation. No hidden train/eval switch.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -120,6 +121,57 @@ class SigmoidHighOrder(HighOrder):
         mean_square = gaussian_moment(2 * self.order) * self.W.shape[1]
         self.W.normal_(generator=generator).div_(math.sqrt(mean_square))
         self.b.zero_()
+
+
+class Deep(nn.Module):
+    """Layers of sigmoids, then a projection: h ← σ(W h + b), y = P h."""
+
+    def __init__(
+        self,
+        n_features: int,
+        widths: Sequence[int],
+        n_components: int,
+        *,
+        input_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.input_dropout = input_dropout
+        self.dropout = dropout
+        sizes = [n_features, *widths]
+        self.W = nn.ParameterList([_weights(*shape) for shape in zip(widths, sizes, strict=False)])
+        self.b = nn.ParameterList([_weights(width) for width in widths])
+        self.P = _weights(n_components, sizes[-1])
+
+    def hidden(
+        self,
+        x: Float[Tensor, "n features"],
+        generator: torch.Generator | None = None,
+        *,
+        depth: int | None = None,
+    ) -> Float[Tensor, "n units"]:
+        """The units of the layer at this depth; by default, of the last one."""
+        units = drop(x, self.input_dropout, generator)
+        for W, b in list(zip(self.W, self.b, strict=True))[:depth]:
+            units = drop(torch.sigmoid(torch.addmm(b, units, W.T)), self.dropout, generator)
+        return units
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n d"]:
+        """The projection of the last layer; with a generator, thinned at random."""
+        return self.hidden(x, generator) @ self.P.T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw random weights such that on the rows ``x`` every unit's input is standard normal."""
+        for depth, (W, b) in enumerate(zip(self.W, self.b, strict=True)):
+            units = self.hidden(x, depth=depth)
+            W.normal_(generator=generator)
+            W.div_(_spread(units @ W.T))
+            b.copy_(-(units @ W.T).mean(dim=0))
+        self.P.normal_(generator=generator)
+        self.P.div_(_spread(self(x)))
 
 
 def _weights(*shape: int) -> nn.Parameter:

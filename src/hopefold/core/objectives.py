@@ -1,4 +1,6 @@
-"""What is minimised: collapse onto exemplars (a sum over rows) and collapse onto pairs.
+"""What is minimised: collapse onto exemplars (a sum over rows), and collapse onto pairs.
+
+The objectives of the baselines (NCA, large margin, affinities) are in `neighborhoods`.
 
 Every objective takes optional weights, one a row and equal within a class, whose mean over the
 training rows is 1; on exemplars there are weights too: one of weight 2 counts as two in q. Each
@@ -17,6 +19,9 @@ from hopefold.core.kernels import log_student, squared_distances
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
+#: From squared distances to the logarithms of similarities.
+Kernel = Callable[[Tensor], Tensor]
 
 
 def collapse_onto_exemplars(
@@ -47,6 +52,7 @@ def spread_over_exemplars(
     exemplar_labels: Int[Tensor, " z"],
     weights: Float[Tensor, " n"] | None = None,
     exemplar_weights: Float[Tensor, " z"] | None = None,
+    log_kernel: Kernel = log_student,
 ) -> Float[Tensor, ""]:
     r"""Pull each point to any exemplar of its own class.
 
@@ -54,7 +60,7 @@ def spread_over_exemplars(
     `collapse_onto_exemplars`, it lets the exemplars of a class lie apart. Same cost, same sum.
     """
     same_class = labels[:, None] == exemplar_labels[None, :]
-    log_q = _log_q(y, exemplars, exemplar_weights)
+    log_q = _log_q(y, exemplars, exemplar_weights, log_kernel)
     surprise = -log_q.masked_fill(~same_class, -torch.inf).logsumexp(dim=1)
     return _weighted_mean(surprise, weights)
 
@@ -65,8 +71,9 @@ def collapse_onto_pairs(
     weights: Float[Tensor, " n"] | None = None,
     *,
     conditional: bool = False,
+    log_kernel: Kernel = log_student,
 ) -> Float[Tensor, ""]:
-    r"""Pull all points of a class onto each other (MCML with the Student kernel, eq. 8).
+    r"""Pull all points of a class onto each other (eq. 8; MCML with another kernel).
 
     Joint (the default): :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`,
     with p uniform over the pairs of one class and q normalised over all pairs of the batch.
@@ -74,8 +81,30 @@ def collapse_onto_pairs(
     by itself; a row that is alone in its class says nothing. Costs O(n²), and is *not* a sum over
     rows: two half-batches are another objective.
     """
+    if log_kernel is not log_student:
+        return _collapse_onto_pairs(y, labels, weights, conditional, log_kernel)
     apply: Callable[..., Tensor] = _CollapseOntoPairs.apply
     return apply(y, labels, weights, conditional)
+
+
+def _collapse_onto_pairs(
+    y: Tensor, labels: Tensor, weights: Tensor | None, conditional: bool, log_kernel: Kernel
+) -> Tensor:
+    """The pairwise loss under any kernel, its gradient left to autograd."""
+    same_class = labels[:, None] == labels[None, :]
+    same_class.fill_diagonal_(False)
+    partners = same_class.sum(dim=1, dtype=y.dtype)
+    shares = partners.clamp_max(1) if conditional else partners
+    if weights is not None:
+        shares = shares * weights
+    shares = shares / shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
+
+    itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
+    log_q = log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf)
+    log_q = log_q - log_q.logsumexp(dim=1 if conditional else (0, 1), keepdim=True)
+    inside = log_q.masked_fill(~same_class, 0).sum(dim=1)
+    p = 1 / partners.clamp_min(1) if conditional else shares / partners.clamp_min(1)
+    return torch.xlogy(shares, p).sum() - (shares / partners.clamp_min(1) * inside).sum()
 
 
 class _CollapseOntoPairs(torch.autograd.Function):
@@ -151,12 +180,17 @@ def _force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Te
     return product[:, -1:] * y - product[:, :-1]
 
 
-def _log_q(y: Tensor, exemplars: Tensor, exemplar_weights: Tensor | None) -> Tensor:
-    """Logarithm of the Student kernel over the exemplars, each row summing to 1 (eq. 10)."""
-    log_kernel = log_student(squared_distances(y, exemplars))
+def _log_q(
+    y: Tensor,
+    exemplars: Tensor,
+    exemplar_weights: Tensor | None,
+    log_kernel: Kernel = log_student,
+) -> Tensor:
+    """Logarithm of the kernel over the exemplars, each row summing to 1 (eq. 10)."""
+    similarity = log_kernel(squared_distances(y, exemplars))
     if exemplar_weights is not None:
-        log_kernel = log_kernel + exemplar_weights.log()
-    return log_kernel.log_softmax(dim=1)
+        similarity = similarity + exemplar_weights.log()
+    return similarity.log_softmax(dim=1)
 
 
 def _weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:

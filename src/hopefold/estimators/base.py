@@ -20,9 +20,8 @@ from hopefold.data.scaling import Scale, learn_scale
 from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
-from hopefold.estimators.learning import Learned, Task, hold_out, learn
+from hopefold.estimators.learning import Learned, Task, hold_out
 from hopefold.estimators.parameters import Parameters
-from hopefold.training.progress import Progress
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -34,7 +33,8 @@ class SupervisedEmbedding(
 ):
     """A map learned from labels, the references it is read against, and the scikit-learn contract.
 
-    A subclass adds its own parameters and builds its map in `_make_map`.
+    A subclass adds its own parameters, says in `_make_map` what its map is, and learns it in
+    `_learn_from`.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -74,8 +74,6 @@ class SupervisedEmbedding(
             class_weights=checks.check_class_weight(self.class_weight, classes, y),
             exemplars=self.exemplars,
             n_exemplars=self.n_exemplars,
-            objective=self.objective,
-            conditional=self.conditional,
             n_neighbors=self._resolve_n_neighbors(with_exemplars=self.exemplars is not None),
             device=resolve_device(self.device),
             seed=random.randint(2**31),
@@ -171,7 +169,7 @@ class SupervisedEmbedding(
         )
 
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
-        """Choose the number of epochs on held-out rows; then, if asked, learn from all rows."""
+        """Learn with some rows held out, to know the error; then, if asked, from all rows."""
         everything = np.arange(len(task.labels))
         training, held_out = everything, everything[:0]
         if self.validation_fraction > 0:
@@ -184,19 +182,20 @@ class SupervisedEmbedding(
                     NoValidationWarning,
                     stacklevel=4,
                 )
-        settings = self._settings(len(training), sparse=task.rows.is_sparse)
-        title = type(self).__name__
-        with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
-            map_ = self._make_map(task.rows.n_features)
-            learned = learn(task, map_, training, held_out, settings, progress)
+        learned = self._learn_from(task, training, held_out)
         if not (self.refit and len(held_out)):
             return learned
-        run = learned.run
-        with Progress(f"{title}, all rows", run.epochs, verbose=self.verbose > 0) as progress:
-            map_ = self._make_map(task.rows.n_features)
-            settings = replace(settings, max_epochs=run.epochs)
-            learned = learn(task, map_, everything, held_out[:0], settings, progress)
-        return replace(learned, run=run)
+        again = self._learn_from(task, everything, held_out[:0], learned.run.epochs)
+        return replace(again, run=learned.run)
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+    ) -> Learned:
+        """A map and its exemplars from the training rows, with the error on the held-out rows.
+
+        Some methods learn in epochs; given their number, they take that many.
+        """
+        raise NotImplementedError
 
     def _publish(self, learned: Learned, task: Task, classes: ndarray, scale: Scale) -> None:
         """Set what was learned."""

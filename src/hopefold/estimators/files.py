@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,16 @@ from hopefold import store
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.hope import HOPE, SHOPE
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: What a file may hold. A name is looked up here; a file cannot name code to run.
-KINDS: dict[str, type[SupervisedEmbedding]] = {"HOPE": HOPE, "SHOPE": SHOPE}
+#: What a file may hold, and where it is. A name is looked up here; a file cannot name code to run.
+#: Modules are imported when asked for: the baselines stand above this layer.
+KINDS = {
+    "HOPE": "hopefold.estimators.hope",
+    "SHOPE": "hopefold.estimators.hope",
+}
 
 
 def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
@@ -81,7 +85,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     settings, classes = manifest["settings"], manifest["classes"]
     if isinstance(settings["class_weight"], list):
         settings["class_weight"] = dict(settings["class_weight"])
-    model = KINDS[manifest["kind"]](**settings)
+    kind = manifest["kind"]
+    model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
     model._check_parameters()
     model.settings_ = dict(settings)
     model.n_features_in_ = manifest["n_features"]

@@ -3,16 +3,80 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 from torch import nn
 
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.core.objectives import (
+    collapse_onto_exemplars,
+    collapse_onto_pairs,
+    spread_over_exemplars,
+)
+from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.gradient import GradientEmbedding
+from hopefold.estimators.learning import Loss, Task, onto_exemplars, onto_pairs
+
+OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HOPE(SupervisedEmbedding):
+class HighOrderEmbedding(GradientEmbedding):
+    """What HOPE and S-HOPE share: joint exemplars or pairs, and products of features."""
+
+    exemplars: str | None = "joint"
+    objective: str = "collapse"
+    conditional: bool = False
+    input_dropout: float = 0.0
+    dropout: float = 0.0
+    order: int = 2
+    n_factors: int = 400
+
+    _exemplar_choices: ClassVar = ("joint", "kmeans", None)
+    _prose: ClassVar = {
+        "exemplars": (
+            '{"joint", "kmeans", None}',
+            """What new rows are compared with. ``"joint"``: exemplars that start from k-means and
+are learned together with the map. ``"kmeans"``: the map is learned on pairs of rows, and
+the k-means centres of each class in the input space are mapped. ``None``: learned on pairs,
+and all embedded training rows are kept.""",
+        ),
+        "objective": (
+            '{"collapse", "spread"}',
+            """``"collapse"`` pulls a row onto all exemplars of its class; ``"spread"`` to any of
+them, so that they may lie apart (``exemplars="joint"`` only).""",
+        ),
+        "conditional": (
+            "bool",
+            """Normalise the pairwise objective row by row instead of over all pairs of a batch. The
+objective on exemplars is always so.""",
+        ),
+    }
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.check_number("input_dropout", self.input_dropout, 0, 1)
+        checks.check_number("dropout", self.dropout, 0, 1)
+        checks.check_whole("order", self.order, at_least=1, at_most=20)
+        checks.check_whole("n_factors", self.n_factors, at_least=1)
+        checks.check_choice("objective", self.objective, tuple(OBJECTIVES))
+        checks.check_choice("conditional", self.conditional, (True, False))
+        if self.objective == "spread" and self.exemplars != "joint":
+            raise InvalidParameter(
+                f"objective='spread' lets joint exemplars lie apart, but exemplars="
+                f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
+            )
+
+    def _make_loss(self, task: Task) -> Loss:
+        if self.exemplars == "joint":
+            return onto_exemplars(OBJECTIVES[self.objective])
+        return onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HOPE(HighOrderEmbedding):
     """High-order parametric embedding: a map that is linear in products of features.
 
     ``y = P (Cx)^O``: each coordinate is a polynomial of degree ``order`` in the features, learned
@@ -20,8 +84,6 @@ class HOPE(SupervisedEmbedding):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimensions of the map.
     order : int, default=3
         Most features that are multiplied with each other. 1 is a linear map.
     n_factors : int, default=300
@@ -44,11 +106,6 @@ class HOPE(SupervisedEmbedding):
     order: int = 3
     n_factors: int = 300
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_whole("order", self.order, at_least=1, at_most=20)
-        checks.check_whole("n_factors", self.n_factors, at_least=1)
-
     def _make_map(self, n_features: int) -> nn.Module:
         return HighOrder(
             n_features,
@@ -61,7 +118,7 @@ class HOPE(SupervisedEmbedding):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SHOPE(SupervisedEmbedding):
+class SHOPE(HighOrderEmbedding):
     """Sigmoid high-order parametric embedding: a shallow map from products of features.
 
     ``y = P σ(W (Cx)^O + b)``, learned so that classes collapse, with a few synthetic exemplars
@@ -69,8 +126,6 @@ class SHOPE(SupervisedEmbedding):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Dimensions of the map.
     order : int, default=2
         Most features that are multiplied with each other in a polynomial unit.
     n_factors : int, default=400
@@ -92,15 +147,11 @@ class SHOPE(SupervisedEmbedding):
 
     """
 
-    order: int = 2
-    n_factors: int = 400
     n_units: int = 400
     input_dropout: float = 0.05
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_whole("order", self.order, at_least=1, at_most=20)
-        checks.check_whole("n_factors", self.n_factors, at_least=1)
         checks.check_whole("n_units", self.n_units, at_least=1)
 
     def _make_map(self, n_features: int) -> nn.Module:

@@ -1,10 +1,10 @@
-"""From rows and labels to a map and its exemplars: the four choices of a method, put to work."""
+"""From rows and labels to a map and its exemplars: the choices of a method, put to work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -12,11 +12,6 @@ from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.neighbors import class_shares
-from hopefold.core.objectives import (
-    collapse_onto_exemplars,
-    collapse_onto_pairs,
-    spread_over_exemplars,
-)
 from hopefold.data.rows import Rows
 from hopefold.estimators.embedding import embed
 from hopefold.training.loop import Run, minimise
@@ -27,28 +22,22 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Rows that the first weights are fitted to, and rows of a class that joint exemplars start from.
-START_ROWS = 250
+#: Rows of a class that joint exemplars start from.
 START_ROWS_A_CLASS = 2_000
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
 
-EXEMPLARS = ("joint", "kmeans", None)
-OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
-
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned: the data in the map's scale, the references and the objective."""
+    """What is to be learned from: the data in the map's scale, and what it is judged against."""
 
     rows: Rows
     labels: Int[ndarray, " n"]
     class_weights: Float[ndarray, " classes"]
     exemplars: str | None
     n_exemplars: int
-    objective: str
-    conditional: bool
     n_neighbors: int | None
     device: torch.device
     seed: int
@@ -69,29 +58,88 @@ class Learned:
     run: Run
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
+
+    numbers: Int[ndarray, " n"]
+    x: Float[Tensor, "n features"]
+    labels: Int[Tensor, " n"]
+    weights: Float[Tensor, " n"] | None
+    exemplars: Float[Tensor, "z features"]
+    exemplar_labels: Int[Tensor, " z"]
+    exemplar_weights: Float[Tensor, " z"] | None
+
+
+#: The loss of a batch under a map; the generator decides what the map drops.
+Loss = Callable[[nn.Module, Batch, torch.Generator], Tensor]
+
+
+def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
+    """The loss of an objective between the points of a batch and those of the exemplars."""
+
+    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+        return objective(
+            map_(batch.x, generator),
+            batch.labels,
+            map_(batch.exemplars),
+            batch.exemplar_labels,
+            batch.weights,
+            batch.exemplar_weights,
+        )
+
+    return loss
+
+
+def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
+    """The loss of an objective between all points of a batch."""
+
+    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+        return objective(map_(batch.x, generator), batch.labels, batch.weights)
+
+    return loss
+
+
+class Method(Protocol):
+    """What a gradient method chooses: its map, how the map starts, and what it minimises."""
+
+    def _make_map(self, n_features: int) -> nn.Module: ...
+
+    def _start_map(
+        self,
+        map_: nn.Module,
+        task: Task,
+        training: ndarray,
+        random: np.random.RandomState,
+        generator: torch.Generator,
+    ) -> None: ...
+
+    def _make_loss(self, task: Task) -> Loss: ...
+
+
 def learn(
+    method: Method,
     task: Task,
-    map_: nn.Module,
     training: Int[ndarray, " t"],
     held_out: Int[ndarray, " h"],
     settings: Training,
     progress: Progress,
 ) -> Learned:
-    """Start the map and the exemplars, minimise the objective, and hand both back on the CPU."""
+    """Start the map and the exemplars, minimise the loss, and hand both back on the CPU."""
     random = np.random.RandomState(task.seed)
     generator = torch.Generator().manual_seed(task.seed)
-    sample = np.sort(random.permutation(training)[:START_ROWS])
-    map_.start(task.rows.fetch(sample), generator)  # type: ignore[operator]
+    map_ = method._make_map(task.rows.n_features)
+    method._start_map(map_, task, training, random, generator)
     map_.to(task.device)
 
     exemplars, labels = start_exemplars(task, training, random)
-    attempt = _Attempt(task, map_, training, exemplars, labels)
+    attempt = _Attempt(task, map_, method._make_loss(task), training, exemplars, labels)
 
     groups = {"map": list(map_.parameters())}
     if task.exemplars == "joint":
         groups["exemplars"] = [attempt.exemplars]
     run = minimise(
-        attempt.loss_onto_exemplars if task.exemplars == "joint" else attempt.loss_onto_pairs,
+        attempt.loss,
         groups,
         len(training),
         settings,
@@ -145,6 +193,22 @@ def start_exemplars(
     return torch.from_numpy(centres), exemplar_labels
 
 
+def mistakes(
+    task: Task,
+    held_out: Int[ndarray, " h"],
+    points: Float[ndarray, "h d"],
+    references: Float[ndarray, "r d"],
+    labels: Int[ndarray, " r"],
+) -> Float[ndarray, " h"]:
+    """How wrong each held-out row is judged, by the rule of `predict`, weighted to mean 1."""
+    if not (np.isfinite(points).all() and np.isfinite(references).all()):
+        return np.full(len(held_out), np.nan)
+    shares = class_shares(points, references, labels, task.class_weights, task.n_neighbors)
+    weights = task.class_weights[task.labels[held_out]]
+    wrong: ndarray = shares.argmax(axis=1) != task.labels[held_out]
+    return wrong * (weights / weights.mean())
+
+
 class _Attempt:
     """A map and exemplars on their way: the loss of a batch, and the mistakes on held-out rows."""
 
@@ -152,6 +216,7 @@ class _Attempt:
         self,
         task: Task,
         map_: nn.Module,
+        loss: Loss,
         training: ndarray,
         exemplars: Tensor,
         exemplar_labels: ndarray,
@@ -160,61 +225,50 @@ class _Attempt:
         self._exemplar_labels = exemplar_labels
         self._task = task
         self._map = map_
+        self._loss = loss
         self._training = training
         self._masks = torch.Generator(device=task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
         self._weighted = bool((task.class_weights != 1).any())
-        self._batch: Tensor | None = None
+        self._numbers: Tensor | None = None
 
-    def loss_onto_exemplars(self, batch: Tensor, seed: int) -> Tensor:
-        """The objective of a batch against the exemplars, with masks that the seed decides."""
-        points, labels, weights = self._embed_batch(batch, seed)
-        return OBJECTIVES[self._task.objective](
-            points,
-            labels,
-            self._map(self.exemplars),
-            self._targets,
-            weights,
-            self._weights[self._targets] if self._weighted else None,
-        )
-
-    def loss_onto_pairs(self, batch: Tensor, seed: int) -> Tensor:
-        """The objective of all pairs of a batch, with masks that the seed decides."""
-        points, labels, weights = self._embed_batch(batch, seed)
-        return collapse_onto_pairs(points, labels, weights, conditional=self._task.conditional)
+    def loss(self, numbers: Tensor, seed: int) -> Tensor:
+        """The loss of the rows with these numbers, with masks that the seed decides."""
+        if numbers is not self._numbers:  # a line search and taking turns come back to the same
+            self._numbers, self._batch = numbers, self._fetch(self._training[numbers.numpy()])
+        return self._loss(self._map, self._batch, self._masks.manual_seed(seed))
 
     def validation_on(
         self, held_out: ndarray, random: np.random.RandomState
     ) -> Callable[[], ndarray]:
-        """How wrong the map, as it stands, is on each held-out row, by the rule of `predict`."""
+        """How wrong the map, as it stands, is on each held-out row."""
         task = self._task
-        weights = task.class_weights[task.labels[held_out]]
         neighbours = np.sort(random.permutation(self._training)[:VALIDATION_REFERENCES])
 
         @torch.no_grad()
-        def mistakes() -> ndarray:
+        def now() -> ndarray:
             if task.exemplars is None:
                 references, labels = self._points(neighbours), task.labels[neighbours]
             else:
                 references, labels = self._map(self.exemplars).cpu().numpy(), self._exemplar_labels
-            points = self._points(held_out)
-            if not (np.isfinite(points).all() and np.isfinite(references).all()):
-                return np.full(len(held_out), np.nan)
-            shares = class_shares(points, references, labels, task.class_weights, task.n_neighbors)
-            return (shares.argmax(axis=1) != task.labels[held_out]) * (weights / weights.mean())
+            return mistakes(task, held_out, self._points(held_out), references, labels)
 
-        return mistakes
+        return now
 
     def _points(self, which: ndarray) -> ndarray:
         return embed(self._map, self._task.rows.subset(which), self._task.device)
 
-    def _embed_batch(self, batch: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        if batch is not self._batch:  # a line search and taking turns come back to the same rows
-            which = self._training[batch.numpy()]
-            self._batch = batch
-            self._labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
-            self._rows = self._task.rows.fetch(which).to(self._task.device)
-        points = self._map(self._rows, self._masks.manual_seed(seed))
-        return points, self._labels, self._weights[self._labels] if self._weighted else None
+    def _fetch(self, which: ndarray) -> Batch:
+        task = self._task
+        labels = torch.from_numpy(task.labels[which]).to(task.device)
+        return Batch(
+            numbers=which,
+            x=task.rows.fetch(which).to(task.device),
+            labels=labels,
+            weights=self._weights[labels] if self._weighted else None,
+            exemplars=self.exemplars,
+            exemplar_labels=self._targets,
+            exemplar_weights=self._weights[self._targets] if self._weighted else None,
+        )

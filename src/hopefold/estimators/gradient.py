@@ -1,0 +1,54 @@
+"""Methods that learn their map by gradients, whatever the map and the loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.learning import Learned, Loss, Task, learn
+from hopefold.estimators.parameters import TrainingParameters
+from hopefold.training.progress import Progress
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Rows that the first weights are fitted to.
+START_ROWS = 250
+
+
+class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
+    """A map × a loss, minimised over mini-batches.
+
+    A subclass says what both are in `_make_map` and `_make_loss`.
+    """
+
+    def _make_loss(self, task: Task) -> Loss:
+        raise NotImplementedError
+
+    def _start_map(
+        self,
+        map_: nn.Module,
+        task: Task,
+        training: ndarray,
+        random: np.random.RandomState,
+        generator: torch.Generator,
+    ) -> None:
+        """Draw the first weights, so that a sample of the rows spreads as it should."""
+        sample = np.sort(random.permutation(training)[:START_ROWS])
+        map_.start(task.rows.fetch(sample), generator)  # type: ignore[operator]
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+    ) -> Learned:
+        """Minimise over the training rows; the best epoch on the held-out rows is kept."""
+        settings = self._settings(len(training), sparse=task.rows.is_sparse)
+        title = type(self).__name__
+        if epochs is not None:  # chosen before, with rows held out
+            settings, title = replace(settings, max_epochs=epochs), f"{title}, all rows"
+        with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
+            return learn(self, task, training, held_out, settings, progress)
