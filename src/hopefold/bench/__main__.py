@@ -10,9 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hopefold.bench import ledger, plans
-from hopefold.bench.run import missing
-from hopefold.bench.run import run as run_jobs
+from hopefold.bench.tables import MAKERS, read_results
 from hopefold.errors import HopefoldError, InvalidParameter
 
 app = typer.Typer(add_completion=False, help="The paper's experiments, run again.")
@@ -39,6 +37,10 @@ def run(
     results: Folder = None,
 ) -> None:
     """Run what is missing; each run appends one JSON line."""
+    from hopefold.bench import ledger, plans  # not needed for tables, and heavy
+    from hopefold.bench.run import missing
+    from hopefold.bench.run import run as run_jobs
+
     folder, console = results or default_folder(), Console(soft_wrap=True, highlight=False)
 
     def tell(line: str) -> None:
@@ -51,15 +53,28 @@ def run(
     tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
     if final and to_do:
         ledger.enter(folder, plan, only=only or (), data=data or (), n_jobs=len(to_do))
-    failed = run_jobs(to_do, folder, workers=workers, tell=tell)
+    try:
+        failed = run_jobs(to_do, folder, workers=workers, tell=tell)
+    except KeyboardInterrupt:
+        tell("stopped; the same command goes on from here")
+        sys.stdout.flush()
+        os._exit(130)  # at once: runs that are under way end with this process
     if failed:
         tell(f"{failed} of {len(to_do)} runs failed")
         raise typer.Exit(1)
 
 
 @app.command()
-def tables() -> None:
+def tables(
+    name: Annotated[str | None, typer.Option(help=f"One of {', '.join(MAKERS)}.")] = None,
+    validation: Annotated[bool, typer.Option("--validation", help="Not the test parts.")] = False,
+    results: Folder = None,
+) -> None:
     """Markdown from the runs so far."""
+    if name is not None and name not in MAKERS:
+        raise InvalidParameter(f"{name!r} is no table: choose one of {', '.join(MAKERS)}.")
+    found = read_results(results or default_folder(), "validation" if validation else "test")
+    print("\n\n".join(MAKERS[table](found) for table in ([name] if name else MAKERS)))
 
 
 def main() -> None:

@@ -182,7 +182,7 @@ def _end_with_parent() -> None:
     """The parent holds the other end of stdin; when it is gone, nobody wants the result."""
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        os.read(0, 1)  # not sys.stdin, whose lock would be in the way of a quiet end
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -198,7 +198,6 @@ def main() -> None:
     except HopefoldError as error:
         sys.exit(str(error))
     print(record.to_line(), flush=True)
-    os._exit(0)  # the thread that waits must not be in the way of a quiet end
 
 
 if __name__ == "__main__":

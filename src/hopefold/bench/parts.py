@@ -120,9 +120,6 @@ PARTS: dict[str, Callable[[int, bool], Parts]] = {
     "vgg": _vgg,
 }
 
-#: Sets whose test part is the same whatever the split.
-FIXED_TEST_PART = ("mnist", "vgg")
-
 Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]
 
 

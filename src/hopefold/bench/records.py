@@ -84,7 +84,11 @@ def results_file(folder: Path, data: str, *, quick: bool) -> Path:
 
 def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record]:
     """All runs on a data set, the oldest first."""
-    return [Record(**line) for line in read_lines(results_file(folder, data, quick=quick))]
+    path = results_file(folder, data, quick=quick)
+    try:
+        return [Record(**line) for line in read_lines(path)]
+    except TypeError as error:
+        raise BrokenFile(f"{path} has a line that is no record of a run: {error}.") from error
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -26,7 +26,8 @@ Tell = Callable[[str], None]
 def run(jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell) -> int:
     """Run jobs, append a record for each that succeeds, and count those that fail."""
     failed, start = 0, time.perf_counter()
-    with ThreadPoolExecutor(max_workers=workers) as pool:
+    pool = ThreadPoolExecutor(max_workers=workers)
+    try:
         waiting = {pool.submit(run_alone, job): job for job in jobs}
         for n_done, finished in enumerate(as_completed(waiting), start=1):
             job, remain = waiting[finished], f"{len(jobs) - n_done} to go"
@@ -39,6 +40,8 @@ def run(jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell) -> int:
             append(results_file(folder, job.data, quick=job.quick), record.to_line())
             minutes = (time.perf_counter() - start) / 60
             tell(f"{job}: {summary(record)} ({remain}, {minutes:.1f} min so far)")
+    finally:  # when interrupted, do not begin what has not begun
+        pool.shutdown(wait=False, cancel_futures=True)
     return failed
 
 

@@ -1,0 +1,166 @@
+"""Markdown from records, with the paper's figures in the next column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from hopefold.bench.comparison import Runs, compare
+from hopefold.bench.paper import SHORT, TABLES, Table
+from hopefold.bench.records import Record, alike, read_records
+
+NOT_RUN = "not run yet"
+
+MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
+
+
+class Results:
+    """The runs that tables are made from: those on one part, with the settings of today."""
+
+    def __init__(self, records: Iterable[Record], part: str = "test") -> None:
+        self._records: dict[tuple[str, str], list[Record]] = {}
+        for record in records:
+            if record.part == part and not record.quick:
+                self._records.setdefault((record.data, record.method), []).append(record)
+
+    def runs(self, data: str, method: str | None, error: str = "all") -> list[Record]:
+        """The newest run of each split that has the settings of the newest run of all.
+
+        Runs with older settings stay in the file and are not mixed with newer ones.
+        """
+        records = self._records.get((data, method or ""), [])
+        newest = {
+            record.split: record
+            for record in records
+            if alike(record.settings, records[-1].settings) and error in record.errors
+        }
+        return [newest[split] for split in sorted(newest)]
+
+    def methods(self) -> list[str]:
+        """Every method that has been run, in the order of the tables."""
+        rows = [row for table in TABLES.values() for row in table.rows]
+        order = [row.method for row in rows] + [row.faithful for row in rows]
+        found = dict.fromkeys(method for _, method in self._records)
+        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def read_results(folder: Path, part: str = "test") -> Results:
+    """All runs of a folder."""
+    return Results((record for data in SHORT for record in read_records(folder, data)), part)
+
+
+def paper_table(table: Table, results: Results) -> str:
+    """A table of the paper with our numbers beside it, notes, and who is better beyond chance.
+
+    In "runs", the second number counts those of the faithful column.
+    """
+    notes: list[str] = []
+    lines = []
+    for row in table.rows:
+        runs = results.runs(table.data, row.method, row.error)
+        if runs or not row.optional:
+            faithful = results.runs(table.data, row.faithful, row.error)
+            lines.append(
+                [
+                    row.name,
+                    ("–" if row.paper is None else f"{row.paper:.2f}") + _mark(row.note, notes),
+                    _percent(runs, row.error) or NOT_RUN,
+                    (_percent(faithful, row.error) or NOT_RUN) if row.faithful else "",
+                    f"{len(runs)} / {len(faithful)}" if row.faithful else str(len(runs)),
+                ]
+            )
+    below = [f"{mark} {note}." for mark, note in zip(MARKS, notes, strict=False)]
+    below += comparisons(table, results)
+    headings = ["error, %", "paper", "ours", "faithful", "runs"]
+    return "\n\n".join([f"**{table.title}**", _markdown(headings, lines), *below])
+
+
+def comparisons(table: Table, results: Results) -> list[str]:
+    """The best of our maps against the next one, and against the best of the other family."""
+    found = [
+        (Runs(row.name, runs, row.error), row.is_hope)
+        for row in table.rows
+        if not row.is_raw and (runs := results.runs(table.data, row.method, row.error))
+    ]
+    if len(found) < 2:
+        return []
+    (best, is_hope), *others = sorted(found, key=lambda pair: pair[0].mean)
+    rivals = {others[0][0].name: others[0][0]}
+    for rival in [rival for rival, also_hope in others if also_hope != is_hope][:1]:
+        rivals[rival.name] = rival
+    return [compare(best, rival) for rival in rivals.values()]
+
+
+def resources_table(results: Results) -> str:
+    """Seconds of a fit on one thread, and the most memory that a run had, by method."""
+    sets = ("usps", "mnist")
+    headings = ["method"]
+    headings += [f"{data}: {what}" for data in sets for what in ("seconds", "MB", "runs")]
+    lines = []
+    for method in results.methods():
+        runs = {data: results.runs(data, method) for data in sets}
+        if any(runs.values()):
+            cells = [_resources(runs[data]) for data in sets]
+            lines.append([method, *cells[0], *cells[1]])
+    title = "**Fit on one thread: seconds, and peak memory of the process with its data (means)**"
+    return "\n\n".join([title, _markdown(headings, lines)])
+
+
+def short_table(results: Results) -> str:
+    """S-HOPE with its defaults on each data set."""
+    lines = []
+    for data, paper in SHORT.items():
+        runs, joint = results.runs(data, "S-HOPE"), results.runs(data, "S-HOPE", "joint")
+        lines.append(
+            [
+                data,
+                _percent(results.runs(data, "raw"), "all") or NOT_RUN,
+                _percent(runs, "all") or NOT_RUN,
+                _percent(joint, "joint") or NOT_RUN,
+                paper,
+                str(len(runs)),
+            ]
+        )
+    headings = ["error, %", "raw 5-NN", "2-D, 5-NN", "2-D, 20 exemplars", "paper", "runs"]
+    return _markdown(headings, lines)
+
+
+MAKERS: dict[str, Callable[[Results], str]] = {
+    **{name: partial(paper_table, table) for name, table in TABLES.items()},
+    "resources": resources_table,
+    "short": short_table,
+}
+
+
+def _percent(runs: Sequence[Record], error: str) -> str:
+    """Mean ± standard deviation over the runs; the mean alone of one; nothing of none."""
+    if not runs:
+        return ""
+    values = 100 * np.array([record.errors[error] for record in runs])
+    spread = f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{values.mean():.2f}{spread}"
+
+
+def _resources(runs: Sequence[Record]) -> list[str]:
+    if not runs:
+        return ["–", "–", "0"]
+    memory = [run.peak_memory_mb for run in runs if run.peak_memory_mb is not None]
+    seconds = np.mean([run.seconds_fit for run in runs])
+    return [f"{seconds:,.1f}", f"{np.mean(memory):,.0f}" if memory else "–", str(len(runs))]
+
+
+def _mark(note: str, notes: list[str]) -> str:
+    """The mark of a note, which is told below the table once."""
+    if not note:
+        return ""
+    if note not in notes:
+        notes.append(note)
+    return f" {MARKS[notes.index(note)]}"
+
+
+def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,238 @@
+"""Plans, runs that go on where they were, the ledger, and the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hopefold.bench import __main__ as command
+from hopefold.bench import ledger
+from hopefold.bench import run as running
+from hopefold.bench.measure import measure, settings_of, wrong_rows
+from hopefold.bench.methods import METHODS, Method, Raw
+from hopefold.bench.parts import load_parts
+from hopefold.bench.plans import Job, make_plan
+from hopefold.bench.records import append, read_lines, read_records, results_file
+from hopefold.errors import InvalidParameter
+from hopefold.evaluation import knn_error
+
+QUICK_RAW = ["run", "--plan", "quick", "--only", "raw"]
+
+
+def invoke(folder, *arguments):
+    return CliRunner().invoke(command.app, [*arguments, "--results", str(folder)])
+
+
+@pytest.fixture
+def instant(monkeypatch, record):
+    """Runs that take no time, and the jobs that were run."""
+    ran = []
+
+    def run_alone(job):
+        ran.append(job)
+        if job.changes:
+            raise running.RunFailed("it cannot be")
+        return record(
+            method=job.method,
+            data=job.data,
+            split=job.split,
+            part=job.part,
+            quick=job.quick,
+            settings=settings_of(job.make()),
+        )
+
+    monkeypatch.setattr(running, "run_alone", run_alone)
+    return ran
+
+
+def test_a_quick_run_of_real_fits_writes_a_record_each(tmp_path):
+    result = invoke(tmp_path, *QUICK_RAW, "--only", "S-HOPE faithful pairs", "--workers", "2")
+    assert result.exit_code == 0, result.output
+    records = {record.method: record for record in read_records(tmp_path, "digits", quick=True)}
+    assert records.keys() == {"raw", "S-HOPE faithful pairs"}
+    assert records["raw"].n_train == 1_000
+    fitted = records["S-HOPE faithful pairs"]
+    assert fitted.errors.keys() == fitted.mistakes.keys() == {"all", "kmeans"}
+    assert (fitted.epochs, fitted.machine["threads"]) == (2, 1)
+
+
+def test_a_run_that_fails_is_told_in_a_line_and_the_rest_is_run(tmp_path):
+    jobs = [
+        Job("S-HOPE", "digits", 0, quick=True, changes={"order": 0}),
+        Job("raw", "digits", 0, quick=True),
+    ]
+    told = []
+    assert running.run(jobs, tmp_path, workers=2, tell=told.append) == 1
+    assert [record.method for record in read_records(tmp_path, "digits", quick=True)] == ["raw"]
+    assert sum("failed: order" in line and "\n" not in line for line in told) == 1
+
+
+def test_a_run_ends_when_nobody_waits_for_it():
+    job = json.dumps(Job("S-HOPE", "digits", 0).as_json())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hopefold.bench.measure", job],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    printed, _ = process.communicate(timeout=60)  # closes stdin
+    assert process.returncode == 1
+    assert printed == b""
+
+
+def test_errors_are_those_of_the_evaluation():
+    job = Job("S-HOPE faithful", "digits", 0, quick=True)
+    parts = load_parts("digits", 0, final=False, quick=True)
+    model = job.make().fit(parts.X, parts.y)
+    points = model.transform(parts.X_new)
+    record = measure(job)
+    assert record.errors["all"] == knn_error(model.transform(parts.X), parts.y, points, parts.y_new)
+    assert record.errors["predict"] == pytest.approx(1 - model.score(parts.X_new, parts.y_new))
+    exemplars = model.reference_embedding_, model.reference_labels_
+    assert record.errors["joint"] == knn_error(*exemplars, points, parts.y_new)
+
+
+def test_wrong_rows_are_those_that_the_knn_error_counts():
+    random = np.random.RandomState(0)
+    references, points = random.normal(size=(20, 2)), random.normal(size=(50, 2))
+    labels, truth = random.randint(10, size=20), random.randint(10, size=50)
+    wrong = wrong_rows(references, labels, points, truth)
+    assert wrong.mean() == knn_error(references, labels, points, truth)
+
+
+def test_what_has_been_run_is_not_run_again(tmp_path, instant):
+    for _ in range(2):
+        assert invoke(tmp_path, *QUICK_RAW).exit_code == 0
+    assert len(instant) == 1
+    assert "0 of 1 runs to do" in invoke(tmp_path, *QUICK_RAW).output
+
+
+def test_again_means_again(tmp_path, instant):
+    invoke(tmp_path, *QUICK_RAW)
+    invoke(tmp_path, *QUICK_RAW, "--again")
+    assert len(instant) == 2
+
+
+def test_a_run_killed_while_writing_is_run_again(tmp_path, instant):
+    invoke(tmp_path, *QUICK_RAW)
+    path = results_file(tmp_path, "digits", quick=True)
+    path.write_bytes(path.read_bytes()[:-20])
+    invoke(tmp_path, *QUICK_RAW)
+    assert len(instant) == 2
+    assert len(read_records(tmp_path, "digits", quick=True)) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "n_runs"),
+    [
+        ({}, 0),
+        ({"order": 3}, 1),  # a setting has another value now
+        ({"gone": 1}, 0),  # a setting that is no more
+    ],
+)
+def test_other_settings_mean_another_run(tmp_path, record, recorded, n_runs):
+    job = Job("S-HOPE", "digits", 0)
+    settings = settings_of(job.make()) | recorded
+    done = record(data="digits", part="validation", settings=settings)
+    append(results_file(tmp_path, "digits", quick=False), done.to_line())
+    assert len(running.missing([job], tmp_path, print)) == n_runs
+
+
+@pytest.mark.parametrize(("changes", "n_runs"), [({}, 0), ({"dropout": 0.3}, 1)])
+def test_a_setting_that_came_later_means_another_run_unless_at_its_default(
+    tmp_path, record, changes, n_runs
+):
+    job = Job("S-HOPE", "digits", 0, changes=changes)
+    settings = settings_of(job.make())
+    del settings["dropout"]
+    done = record(data="digits", part="validation", settings=settings)
+    append(results_file(tmp_path, "digits", quick=False), done.to_line())
+    assert len(running.missing([job], tmp_path, print)) == n_runs
+
+
+def test_failures_make_the_exit_status_1(tmp_path, instant, monkeypatch):
+    jobs = [Job("S-HOPE", "digits", 0, changes={"order": 0}), Job("raw", "digits", 0)]
+    monkeypatch.setattr("hopefold.bench.plans.make_plan", lambda *_, **__: jobs)
+    result = invoke(tmp_path, "run")
+    assert result.exit_code == 1
+    assert "1 of 2 runs failed" in result.output
+    assert len(read_records(tmp_path, "digits")) == 1
+
+
+def test_a_package_that_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
+    method = Method(
+        "far", lambda _data, _seed: Raw(), "extra", {"digits": 1}, package="no_such_one"
+    )
+    monkeypatch.setitem(METHODS, "far", method)
+    told = []
+    assert running.missing([Job("far", "digits", 0)], tmp_path, told.append) == []
+    assert told == ["far: skipped, since the package no_such_one is not installed"]
+
+
+def test_a_final_run_is_entered_in_the_ledger_before_it_begins(tmp_path, instant, monkeypatch):
+    entries = []
+    alone = running.run_alone
+
+    def look(job):
+        entries.extend(read_lines(ledger.ledger_file(tmp_path)))
+        return alone(job)
+
+    monkeypatch.setattr(running, "run_alone", look)
+    assert invoke(tmp_path, *QUICK_RAW, "--final").exit_code == 0
+    assert len(entries) == 1
+    assert entries[0].keys() == {"date", "commit", "plan", "only", "data", "jobs"}
+    assert (entries[0]["plan"], entries[0]["only"], entries[0]["jobs"]) == ("quick", ["raw"], 1)
+
+
+def test_nothing_but_a_final_run_is_entered_in_the_ledger(tmp_path, instant):
+    invoke(tmp_path, *QUICK_RAW)
+    invoke(tmp_path, "tables")
+    assert not ledger.ledger_file(tmp_path).exists()
+
+
+def test_a_final_run_with_nothing_to_do_reads_nothing_and_says_nothing(tmp_path, instant):
+    for _ in range(2):
+        invoke(tmp_path, *QUICK_RAW, "--final")
+    assert len(list(read_lines(ledger.ledger_file(tmp_path)))) == 1
+
+
+def test_quick_and_final_are_refused_together(tmp_path, instant):
+    result = invoke(tmp_path, *QUICK_RAW, "--final", "--data", "usps")
+    assert isinstance(result.exception, InvalidParameter)
+    assert not instant
+
+
+def test_the_core_plan_has_every_row_once():
+    rows = [(job.method, job.data) for job in make_plan("core")]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == {(name, data) for name, row in METHODS.items() for data in row.runs}
+
+
+def test_the_full_plan_has_ten_splits_of_usps_and_one_of_conjugate_gradient_on_mnist():
+    jobs = make_plan("full")
+    splits = [job.split for job in jobs if (job.method, job.data) == ("S-HOPE", "usps")]
+    assert splits == list(range(10))
+    assert sum((job.method, job.data) == ("HOPE faithful", "mnist") for job in jobs) == 1
+
+
+def test_slow_rows_come_after_the_fast_ones_of_the_same_split():
+    slow = [METHODS[job.method].slow for job in make_plan("core")]
+    assert slow == sorted(slow)
+
+
+def test_an_error_is_one_line_and_exit_status_2(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bench", "tables", "--name", "table"])
+    with pytest.raises(SystemExit) as end:
+        command.main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("'table' is no table: choose one of mnist,")
+
+
+def test_tables_are_plain_markdown(tmp_path):
+    output = invoke(tmp_path, "tables", "--name", "short").output
+    assert output.splitlines()[2].startswith("| digits | not run yet |")
+    assert "\x1b" not in output
