@@ -61,21 +61,17 @@ def test_a_quick_run_of_real_fits_writes_a_record_each(tmp_path):
     assert (fitted.epochs, fitted.machine["threads"]) == (2, 1)
 
 
-def test_a_run_that_fails_is_told_in_a_line_and_the_rest_is_run(tmp_path):
-    jobs = [
-        Job("S-HOPE", "digits", 0, quick=True, changes={"order": 0}),
-        Job("raw", "digits", 0, quick=True),
-    ]
-    told = []
-    assert running.run(jobs, tmp_path, workers=2, tell=told.append) == 1
-    assert [record.method for record in read_records(tmp_path, "digits", quick=True)] == ["raw"]
-    assert sum("failed: order" in line and "\n" not in line for line in told) == 1
+def test_a_run_that_fails_says_why_in_one_line():
+    job = Job("S-HOPE", "digits", 0, quick=True, changes={"order": 0})
+    with pytest.raises(running.RunFailed, match=r"^order.*$") as failure:
+        running.run_alone(job)
+    assert "\n" not in str(failure.value)
 
 
 def test_a_run_ends_when_nobody_waits_for_it():
     job = json.dumps(Job("S-HOPE", "digits", 0).as_json())
     process = subprocess.Popen(
-        [sys.executable, "-m", "hopefold.bench.measure", job],
+        [sys.executable, "-m", "hopefold.bench.alone", job],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -154,7 +150,9 @@ def test_a_setting_that_came_later_means_another_run_unless_at_its_default(
     assert len(running.missing([job], tmp_path, print)) == n_runs
 
 
-def test_failures_make_the_exit_status_1(tmp_path, instant, monkeypatch):
+def test_a_run_that_fails_stops_no_other_and_makes_the_exit_status_1(
+    tmp_path, instant, monkeypatch
+):
     jobs = [Job("S-HOPE", "digits", 0, changes={"order": 0}), Job("raw", "digits", 0)]
     monkeypatch.setattr("hopefold.bench.plans.make_plan", lambda *_, **__: jobs)
     result = invoke(tmp_path, "run")

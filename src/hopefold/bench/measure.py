@@ -1,7 +1,4 @@
-"""One run, in a process of its own: fit, embed, count the mistakes, print the record.
-
-python -m hopefold.bench.measure '{"method": "S-HOPE", "data": "digits", "split": 0}'
-"""
+"""One run: fit, embed, count the mistakes, and what it took."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import json
 import os
 import platform
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +22,6 @@ from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, pack
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.neighbors import nearest, vote
-from hopefold.errors import HopefoldError
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import kept_by_model
 
@@ -176,29 +171,3 @@ def _processor() -> str | None:
 def _number(model: Any, name: str, kind: type) -> Any:
     value = getattr(model, name, None)
     return None if value is None else kind(value)
-
-
-def _end_with_parent() -> None:
-    """The parent holds the other end of stdin; when it is gone, nobody wants the result."""
-
-    def wait() -> None:
-        os.read(0, 1)  # not sys.stdin, whose lock would be in the way of a quiet end
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def main() -> None:
-    """Run the job given as JSON, and print its record as the last line."""
-    if not sys.stdin.isatty():
-        _end_with_parent()
-    torch.set_num_threads(1)
-    try:
-        record = measure(Job(**json.loads(sys.argv[1])))
-    except HopefoldError as error:
-        sys.exit(str(error))
-    print(record.to_line(), flush=True)
-
-
-if __name__ == "__main__":
-    main()

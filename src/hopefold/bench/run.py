@@ -82,7 +82,7 @@ def run_alone(job: Job) -> Record:
 
     The process ends when this one does: it watches the pipe that is its stdin.
     """
-    command = [sys.executable, "-m", "hopefold.bench.measure", json.dumps(job.as_json())]
+    command = [sys.executable, "-m", "hopefold.bench.alone", json.dumps(job.as_json())]
     with (
         tempfile.TemporaryFile() as stderr,
         subprocess.Popen(

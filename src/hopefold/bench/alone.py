@@ -1,0 +1,40 @@
+"""The process of one run: it measures, prints the record as its last line, and ends.
+
+python -m hopefold.bench.alone '{"method": "S-HOPE", "data": "digits", "split": 0}'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+
+def main() -> None:
+    """Run the job given as JSON."""
+    if not sys.stdin.isatty():
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+
+    import torch  # after the watch has begun: this takes seconds
+
+    from hopefold.bench.measure import measure
+    from hopefold.bench.plans import Job
+    from hopefold.errors import HopefoldError
+
+    torch.set_num_threads(1)
+    try:
+        record = measure(Job(**json.loads(sys.argv[1])))
+    except HopefoldError as error:
+        sys.exit(str(error))
+    print(record.to_line(), flush=True)
+
+
+def _end_with_parent() -> None:
+    """The parent holds the other end of stdin; when it is gone, nobody wants the result."""
+    os.read(0, 1)  # not sys.stdin, whose lock would be in the way of a quiet end
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
