@@ -170,8 +170,57 @@ class Deep(nn.Module):
             W.normal_(generator=generator)
             W.div_(_spread(units @ W.T))
             b.copy_(-(units @ W.T).mean(dim=0))
+        self.start_projection(x, generator)
+
+    @torch.no_grad()
+    def start_projection(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw a projection of the last layer in which the rows ``x`` spread to deviation 1."""
         self.P.normal_(generator=generator)
         self.P.div_(_spread(self(x)))
+
+
+class EncoderDecoder(nn.Module):
+    """A deep map, and a deep way back from it."""
+
+    def __init__(
+        self,
+        n_features: int,
+        widths: Sequence[int],
+        n_components: int,
+        *,
+        input_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder = Deep(
+            n_features, widths, n_components, input_dropout=input_dropout, dropout=dropout
+        )
+        self.decoder = Deep(n_components, widths[::-1], n_features)
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n d"]:
+        """The way there."""
+        points: Tensor = self.encoder(x, generator)
+        return points
+
+    def reconstruct(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n features"]:
+        """There and back."""
+        restored: Tensor = self.decoder(self(x, generator))
+        return restored
+
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Random weights; what comes back spreads as the rows ``x`` do."""
+        self.encoder.start(x, generator)
+        self.start_decoder(x, generator)
+
+    @torch.no_grad()
+    def start_decoder(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Random weights of the way back, for the points where the encoder puts ``x``."""
+        self.decoder.start(self.encoder(x), generator)
+        self.decoder.P.mul_(_spread(x))
 
 
 def _weights(*shape: int) -> nn.Parameter:

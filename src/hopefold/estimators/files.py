@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 KINDS = {
     "HOPE": "hopefold.estimators.hope",
     "SHOPE": "hopefold.estimators.hope",
+    "Autoencoder": "hopefold.baselines.autoencoder",
+    "DeepMCML": "hopefold.baselines.deep_mcml",
+    "DeepNCA": "hopefold.baselines.deep_nca",
+    "LDA": "hopefold.baselines.lda",
+    "LMNN": "hopefold.baselines.lmnn",
+    "LPP": "hopefold.baselines.lpp",
+    "MCML": "hopefold.baselines.mcml",
+    "NCA": "hopefold.baselines.nca",
+    "ParametricTSNE": "hopefold.baselines.parametric_tsne",
+    "SNC": "hopefold.baselines.snc",
 }
 
 

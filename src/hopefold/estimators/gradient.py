@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.learning import Learned, Loss, Task, learn
@@ -27,12 +26,12 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     A subclass says what both are in `_make_map` and `_make_loss`.
     """
 
-    def _make_loss(self, task: Task) -> Loss:
+    def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
 
     def _start_map(
         self,
-        map_: nn.Module,
+        map_: Any,
         task: Task,
         training: ndarray,
         random: np.random.RandomState,
@@ -40,7 +39,7 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     ) -> None:
         """Draw the first weights, so that a sample of the rows spreads as it should."""
         sample = np.sort(random.permutation(training)[:START_ROWS])
-        map_.start(task.rows.fetch(sample), generator)  # type: ignore[operator]
+        map_.start(task.rows.fetch(sample), generator)
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None

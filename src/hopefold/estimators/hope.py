@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from torch import nn
 
@@ -18,6 +18,9 @@ from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import GradientEmbedding
 from hopefold.estimators.learning import Loss, Task, onto_exemplars, onto_pairs
+
+if TYPE_CHECKING:
+    from numpy import ndarray
 
 OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
 
@@ -42,6 +45,12 @@ class HighOrderEmbedding(GradientEmbedding):
 are learned together with the map. ``"kmeans"``: the map is learned on pairs of rows, and
 the k-means centres of each class in the input space are mapped. ``None``: learned on pairs,
 and all embedded training rows are kept.""",
+        ),
+        "n_neighbors": (
+            'int or "auto"',
+            """Neighbours that vote in `predict`. ``"auto"``: the Student kernel's mass of the
+exemplars, or 5 training rows where there are no exemplars. Among tied classes the nearest
+wins.""",
         ),
         "objective": (
             '{"collapse", "spread"}',
@@ -69,7 +78,12 @@ objective on exemplars is always so.""",
                 f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
             )
 
-    def _make_loss(self, task: Task) -> Loss:
+    def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
+        if self.n_neighbors == "auto" and with_exemplars:
+            return None
+        return super()._resolve_n_neighbors(with_exemplars=with_exemplars)
+
+    def _make_loss(self, task: Task, training: ndarray) -> Loss:
         if self.exemplars == "joint":
             return onto_exemplars(OBJECTIVES[self.objective])
         return onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -72,7 +72,7 @@ class Batch:
 
 
 #: The loss of a batch under a map; the generator decides what the map drops.
-Loss = Callable[[nn.Module, Batch, torch.Generator], Tensor]
+Loss = Callable[[Any, Batch, torch.Generator], Tensor]
 
 
 def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
@@ -107,14 +107,14 @@ class Method(Protocol):
 
     def _start_map(
         self,
-        map_: nn.Module,
+        map_: Any,
         task: Task,
         training: ndarray,
         random: np.random.RandomState,
         generator: torch.Generator,
     ) -> None: ...
 
-    def _make_loss(self, task: Task) -> Loss: ...
+    def _make_loss(self, task: Task, training: ndarray) -> Loss: ...
 
 
 def learn(
@@ -133,7 +133,7 @@ def learn(
     map_.to(task.device)
 
     exemplars, labels = start_exemplars(task, training, random)
-    attempt = _Attempt(task, map_, method._make_loss(task), training, exemplars, labels)
+    attempt = _Attempt(task, map_, method._make_loss(task, training), training, exemplars, labels)
 
     groups = {"map": list(map_.parameters())}
     if task.exemplars == "joint":

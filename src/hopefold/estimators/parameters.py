@@ -48,8 +48,7 @@ units.""",
     ),
     "n_neighbors": (
         'int or "auto"',
-        """Neighbours that vote in `predict`. ``"auto"``: the Student kernel's mass of the
-exemplars, or 5 training rows where there are no exemplars. Among tied classes the nearest wins.""",
+        'Neighbours that vote in `predict`. ``"auto"``: 5. Among tied classes the nearest wins.',
     ),
     "class_weight": (
         'dict, "balanced" or None',
@@ -157,9 +156,7 @@ class Parameters(BaseEstimator):
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         """How many neighbours vote; ``None``: the kernel decides."""
         checks.check_whole_or_auto("n_neighbors", self.n_neighbors, at_least=1)
-        if self.n_neighbors == "auto":
-            return None if with_exemplars else 5
-        return int(self.n_neighbors)
+        return _number(self.n_neighbors, 5)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -1,0 +1,66 @@
+"""A deep autoencoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from hopefold.baselines.deep import DeepEmbedding
+from hopefold.core.maps import EncoderDecoder
+from hopefold.estimators.gradient import START_ROWS
+from hopefold.estimators.learning import Batch, Loss, Task
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Autoencoder(DeepEmbedding):
+    """A deep map to a few numbers from which another one restores the row.
+
+    Labels do not shape the map: they choose the epoch on the held-out rows, and name the
+    references in `predict`.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int, default=(1000, 500, 250)
+        Units of each layer of sigmoids; the way back has them in reverse.
+    {parameters}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold.baselines import Autoencoder
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Autoencoder(hidden_layer_sizes=(30, 30), random_state=0).fit(X, y).score(X, y) > 0.8
+    True
+
+    """
+
+    hidden_layer_sizes: Sequence[int] = (1000, 500, 250)
+
+    def _make_map(self, n_features: int) -> nn.Module:
+        return EncoderDecoder(
+            n_features,
+            self.hidden_layer_sizes,
+            self.n_components,
+            input_dropout=self.input_dropout,
+            dropout=self.dropout,
+        )
+
+    def _pretrain(
+        self, map_: Any, task: Task, training: ndarray, generator: torch.Generator
+    ) -> None:
+        super()._pretrain(map_.encoder, task, training, generator)
+        map_.start_decoder(task.rows.fetch(training[:START_ROWS]), generator)
+
+    def _make_loss(self, task: Task, training: ndarray) -> Loss:
+        def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:
+            restored: Tensor = map_.reconstruct(batch.x, generator)
+            return (restored - batch.x).square().sum(dim=1).mean()
+
+        return loss

@@ -1,0 +1,131 @@
+"""Deep maps, and their layer-wise pre-training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hopefold.core.maps import Deep, drop
+from hopefold.errors import InvalidParameter
+from hopefold.estimators import checks
+from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
+from hopefold.estimators.learning import Task
+from hopefold.training.loop import minimise
+from hopefold.training.progress import Progress
+from hopefold.training.settings import Training
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Share of a layer's inputs that its denoising autoencoder does without.
+NOISE = 0.25
+
+PRETRAINING = Training(
+    max_epochs=1,
+    batch_size=250,
+    learning_rate=1e-3,
+    optimizer="adam",
+    batch_iterations=1,
+    weight_decay=0.0,
+    patience=1,
+    taking_turns=0.0,
+)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DeepEmbedding(GradientEmbedding):
+    """A deep map of sigmoids, whose layers may learn to denoise their inputs first."""
+
+    learning_rate: float = 1e-3
+    hidden_layer_sizes: Sequence[int] = (500, 500, 2000)
+    pretraining_epochs: int = 10
+    input_dropout: float = 0.0
+    dropout: float = 0.0
+
+    _prose: ClassVar = {
+        "hidden_layer_sizes": ("sequence of int", "Units of each layer of sigmoids."),
+        "pretraining_epochs": (
+            "int",
+            """Passes over the rows in which each layer first learns to restore its inputs, a
+quarter of which are missing. 0: random weights.""",
+        ),
+    }
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        sizes = self.hidden_layer_sizes
+        if not isinstance(sizes, list | tuple) or not sizes:
+            raise InvalidParameter(
+                f"hidden_layer_sizes={sizes!r}: give the units of each layer, e.g. (500, 500)."
+            )
+        for size in sizes:
+            checks.check_whole("hidden_layer_sizes", size, at_least=1)
+        checks.check_whole("pretraining_epochs", self.pretraining_epochs, at_least=0)
+        checks.check_number("input_dropout", self.input_dropout, 0, 1)
+        checks.check_number("dropout", self.dropout, 0, 1)
+
+    def _make_map(self, n_features: int) -> nn.Module:
+        return Deep(
+            n_features,
+            self.hidden_layer_sizes,
+            self.n_components,
+            input_dropout=self.input_dropout,
+            dropout=self.dropout,
+        )
+
+    def _start_map(
+        self,
+        map_: Any,
+        task: Task,
+        training: ndarray,
+        random: np.random.RandomState,
+        generator: torch.Generator,
+    ) -> None:
+        super()._start_map(map_, task, training, random, generator)
+        if self.pretraining_epochs:
+            self._pretrain(map_, task, training, generator)
+
+    def _pretrain(
+        self, map_: Deep, task: Task, training: ndarray, generator: torch.Generator
+    ) -> None:
+        """Layer after layer; then the projection is drawn anew for what the layers have become."""
+        map_.to(task.device)
+        settings = replace(PRETRAINING, max_epochs=self.pretraining_epochs)
+        for depth in range(len(map_.W)):
+            title = f"{type(self).__name__}, layer {depth + 1}"
+            with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
+                restore = Restoration(map_, depth, task, training)
+                minimise(restore, restore.groups, len(training), settings, generator, progress)
+        map_.cpu().start_projection(task.rows.fetch(training[:START_ROWS]), generator)
+
+
+class Restoration:
+    """How badly a layer restores inputs that it saw with holes: a denoising autoencoder.
+
+    The way back shares the weights of the way there: x̂ = Wᵀ σ(W x̃ + b) + c, in squared error.
+    """
+
+    def __init__(self, map_: Deep, depth: int, task: Task, training: ndarray) -> None:
+        self._map = map_
+        self._depth = depth
+        self._task = task
+        self._training = training
+        W, b = map_.W[depth], map_.b[depth]
+        self._c = nn.Parameter(torch.zeros(W.shape[1], device=W.device))
+        self._masks = torch.Generator(device=W.device)
+        self.groups = {"map": [W, b, self._c]}
+
+    def __call__(self, batch: Tensor, seed: int) -> Tensor:
+        """The error of a batch, with holes that the seed decides."""
+        x = self._task.rows.fetch(self._training[batch.numpy()]).to(self._c.device)
+        with torch.no_grad():
+            inputs = self._map.hidden(x, depth=self._depth)
+            damaged = drop(inputs, NOISE, self._masks.manual_seed(seed)) * (1 - NOISE)
+        W, b = self._map.W[self._depth], self._map.b[self._depth]
+        units = torch.sigmoid(torch.addmm(b, damaged, W.T))
+        return (torch.addmm(self._c, units, W) - inputs).square().sum(dim=1).mean()

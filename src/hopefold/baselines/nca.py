@@ -1,0 +1,79 @@
+"""Neighbourhood components analysis."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+from hopefold.baselines.projection import ClosedForm, LinearGradient
+from hopefold.core.kernels import log_gaussian
+from hopefold.core.neighborhoods import miss_neighbors
+from hopefold.estimators import checks
+from hopefold.estimators.learning import Learned, Loss, Task, onto_pairs
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Rows up to which scikit-learn's exact form is taken: it compares all pairs in every step.
+EXACT_UP_TO = 2_000
+
+SOLVERS = ("auto", "exact", "batches")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NCA(LinearGradient, ClosedForm):
+    """Neighbourhood components analysis: a linear map in which neighbours are of one class.
+
+    Parameters
+    ----------
+    solver : {"auto", "exact", "batches"}, default="auto"
+        ``"exact"``: scikit-learn's, on all pairs of rows. ``"batches"``: the same objective on the
+        pairs of mini-batches. ``"auto"``: exact up to 2,000 rows.
+    max_iter : int, default=50
+        Iterations of the exact solver.
+    {parameters}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold.baselines import NCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NCA(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+
+    """
+
+    solver: str = "auto"
+    max_iter: int = 50
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.check_choice("solver", self.solver, SOLVERS)
+        checks.check_whole("max_iter", self.max_iter, at_least=1)
+
+    def _make_loss(self, task: Task, training: ndarray) -> Loss:
+        return onto_pairs(partial(miss_neighbors, log_kernel=log_gaussian))
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+    ) -> Learned:
+        exact = self.solver == "exact" or (
+            self.solver == "auto" and len(task.labels) <= EXACT_UP_TO
+        )
+        if not exact:
+            return LinearGradient._learn_from(self, task, training, held_out, epochs)
+        return ClosedForm._learn_from(self, task, training, held_out, epochs)
+
+    def _solve(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
+        nca = NeighborhoodComponentsAnalysis(
+            min(self.n_components, x.shape[1]), max_iter=self.max_iter, random_state=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            directions: ndarray = nca.fit(x, labels).components_
+        return directions

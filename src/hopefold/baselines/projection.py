@@ -1,0 +1,115 @@
+"""Linear maps: those found in one go, and where those learned by gradients start."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from torch import nn
+
+from hopefold.core.maps import Linear
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.embedding import embed
+from hopefold.estimators.gradient import GradientEmbedding
+from hopefold.estimators.learning import Learned, Task, mistakes, start_exemplars
+from hopefold.training.loop import Run
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+
+#: Rows that the discriminants are found from where a method only starts there.
+START_ROWS = 10_000
+
+
+class ClosedForm(SupervisedEmbedding):
+    """A linear map that `_solve` finds in one go, on the CPU.
+
+    All rows are in memory at once, dense and in float64.
+    """
+
+    def _make_map(self, n_features: int) -> nn.Module:
+        return Linear(n_features, self.n_components)
+
+    def _solve(
+        self, x: Float[ndarray, "n features"], labels: Int[ndarray, " n"], seed: int
+    ) -> Float[ndarray, "directions features"]:
+        """The directions, best first; those beyond ``n_components`` are left out."""
+        raise NotImplementedError
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+    ) -> Learned:
+        """Solve for the training rows; the held-out rows are judged, and change nothing."""
+        x = task.rows.fetch(training).numpy().astype(np.float64)
+        directions = self._solve(x, task.labels[training], task.seed)
+        map_ = as_map(directions, task.rows.n_features, self.n_components)
+        exemplars, labels = start_exemplars(task, training, np.random.RandomState(task.seed))
+        if task.exemplars is None:
+            references, labels = task.rows.subset(training), task.labels[training]
+            points = embed(map_, references, task.device)
+        else:
+            points = map_(exemplars).numpy()
+        record: dict[str, float] = {"epoch": 1}
+        if len(held_out):
+            new = embed(map_, task.rows.subset(held_out), task.device)
+            record["validation_error"] = float(mistakes(task, held_out, new, points, labels).mean())
+        run = Run(1, [record])
+        if task.exemplars is None:
+            return Learned(map_, None, task.labels, run)
+        return Learned(map_, exemplars.numpy(), labels, run)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearGradient(GradientEmbedding):
+    """A linear map learned by gradients, from the discriminants of LDA onwards."""
+
+    learning_rate: float = 1e-2
+
+    def _make_map(self, n_features: int) -> nn.Module:
+        return Linear(n_features, self.n_components)
+
+    def _start_map(
+        self,
+        map_: Any,
+        task: Task,
+        training: ndarray,
+        random: np.random.RandomState,
+        generator: torch.Generator,
+    ) -> None:
+        """Random directions, but for the discriminants that there are; rows spread to 1."""
+        super()._start_map(map_, task, training, random, generator)
+        sample = np.sort(random.permutation(training)[:START_ROWS])
+        x = task.rows.fetch(sample)
+        directions = discriminants(x.numpy().astype(np.float64), task.labels[sample])
+        directions = directions[: self.n_components]
+        with torch.no_grad():
+            start = torch.from_numpy(directions).float()
+            map_.P[: len(start)] = start / (x @ start.T).std(dim=0)[:, None].clamp_min(1e-6)
+
+
+def discriminants(
+    x: Float[ndarray, "n features"], labels: Int[ndarray, " n"]
+) -> Float[ndarray, "directions features"]:
+    """Fisher's directions, best first; at most one less than there are classes."""
+    if len(np.unique(labels)) == len(labels):
+        return np.empty((0, x.shape[1]))  # no two rows of a class: nothing within classes
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Variables are collinear")
+        lda = LinearDiscriminantAnalysis(solver="svd").fit(x, labels)
+    directions: ndarray = lda.scalings_.T
+    return directions[: len(lda.classes_) - 1]
+
+
+def as_map(directions: ndarray, n_features: int, n_components: int) -> Linear:
+    """Directions as a map; where there are too few of them, the rest of the coordinates is 0."""
+    map_ = Linear(n_features, n_components)
+    P = np.zeros((n_components, n_features), dtype=np.float32)
+    P[: len(directions)] = directions[:n_components]
+    map_.load_state_dict({"P": torch.from_numpy(P)})
+    map_.requires_grad_(False)
+    return map_
