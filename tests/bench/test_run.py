@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hopefold import SHOPE
 from hopefold.bench import __main__ as command
 from hopefold.bench import ledger
 from hopefold.bench import run as running
 from hopefold.bench.measure import measure, settings_of, wrong_rows
-from hopefold.bench.methods import METHODS, Method, Raw
+from hopefold.bench.methods import METHODS, Method, Raw, seeded
 from hopefold.bench.parts import load_parts
 from hopefold.bench.plans import Job, make_plan
 from hopefold.bench.records import append, read_lines, read_records, results_file
@@ -215,6 +216,13 @@ def test_the_full_plan_has_ten_splits_of_usps_and_one_of_conjugate_gradient_on_m
     splits = [job.split for job in jobs if (job.method, job.data) == ("S-HOPE", "usps")]
     assert splits == list(range(10))
     assert sum((job.method, job.data) == ("HOPE faithful", "mnist") for job in jobs) == 1
+
+
+def test_a_quick_run_takes_two_epochs_unless_the_method_takes_fewer(monkeypatch):
+    once = Method("once", seeded(SHOPE, max_epochs=1), "hope", {})
+    monkeypatch.setitem(METHODS, "once", once)
+    made = [Job(method, "digits", 0, quick=True).make() for method in ("S-HOPE", "once")]
+    assert [estimator.max_epochs for estimator in made] == [2, 1]
 
 
 def test_slow_rows_come_after_the_fast_ones_of_the_same_split():

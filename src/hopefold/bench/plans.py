@@ -12,8 +12,8 @@ from hopefold.errors import InvalidParameter
 
 PLANS = ("core", "full", "quick")
 
-#: What a quick run changes in any method that knows the setting.
-HURRY = {"max_epochs": 2, "pretrain_epochs": 1, "max_iter": 5}
+#: The most that a quick run allows, in any method that knows the setting.
+HURRY = {"max_epochs": 2, "pretraining_epochs": 1, "max_iter": 5}
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,12 @@ class Job:
     def make(self) -> Any:
         """The estimator, not yet fitted."""
         estimator = METHODS[self.method].make(self.data, self.split)
-        known = estimator.get_params(deep=False)
-        hurry = {name: value for name, value in HURRY.items() if name in known and self.quick}
-        return estimator.set_params(**hurry, **self.changes)
+        if self.quick:
+            known = estimator.get_params(deep=False)
+            for name in HURRY.keys() & known.keys():
+                value = known[name] if isinstance(known[name], int) else HURRY[name]
+                estimator.set_params(**{name: min(value, HURRY[name])})
+        return estimator.set_params(**self.changes)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, from which ``Job(**data)`` makes it again."""

@@ -79,11 +79,11 @@ def paper_table(table: Table, results: Results) -> str:
 
 
 def comparisons(table: Table, results: Results) -> list[str]:
-    """The best of our maps against the next one, and against the best of the other family."""
+    """The best of our maps in two dimensions against the next one, and against the best of the other family."""
     found = [
         (Runs(row.name, runs, row.error), row.is_hope)
         for row in table.rows
-        if not row.is_raw and (runs := results.runs(table.data, row.method, row.error))
+        if row.is_flat and (runs := results.runs(table.data, row.method, row.error))
     ]
     if len(found) < 2:
         return []
