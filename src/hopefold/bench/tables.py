@@ -79,7 +79,7 @@ def paper_table(table: Table, results: Results) -> str:
 
 
 def comparisons(table: Table, results: Results) -> list[str]:
-    """The best of our maps in two dimensions against the next one, and against the best of the other family."""
+    """The best of our flat maps against the next one, and against the best of the other family."""
     found = [
         (Runs(row.name, runs, row.error), row.is_hope)
         for row in table.rows
