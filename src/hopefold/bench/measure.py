@@ -17,6 +17,7 @@ import sklearn
 import torch
 
 import hopefold
+from hopefold.bench.convnet import Convnet
 from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, pack
@@ -45,6 +46,8 @@ def measure(job: Job) -> Record:
     embedded = time.perf_counter()
     peak = peak_memory_mb()  # of fit and transform, before neighbours are searched
     mistakes = count_mistakes(model, parts, points, job.split)
+    if isinstance(model, Convnet) and not job.quick:
+        model.keep(job.part)
     return Record(
         method=job.method,
         data=job.data,
@@ -81,6 +84,7 @@ def count_mistakes(model: Any, parts: Parts, points: ndarray, seed: int) -> dict
     mistakes["kmeans"] = mistaken(model.transform(centres), labels)
     if own:
         mistakes["joint"] = mistaken(model.reference_embedding_, model.reference_labels_)
+    if own or isinstance(model, Convnet):
         mistakes["predict"] = np.asarray(model.predict(parts.X_new) != parts.y_new)
     return mistakes
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from hopefold import baselines
 from hopefold.bench import extras
+from hopefold.bench.convnet import Convnet
 from hopefold.estimators.hope import HOPE, SHOPE
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ CONJUGATE_GRADIENT = {"usps": 3, "mnist": 1}
 DEEP = {"usps": 3, "mnist": 3}
 #: No random choice but the split: on MNIST, whose split is official, once is enough.
 DETERMINISTIC = {"usps": 10, "mnist": 1}
+LINEAR = {"usps": 10, "mnist": 5, "vgg": 1}
+
+#: How the deep baselines are trained, chosen on validation parts.
+PRETRAINING, INPUT_DROPOUT = 10, 0.2
+DEEP_EPOCHS = {"mnist": 30, "usps": 80}
+UNSUPERVISED = (baselines.Autoencoder, baselines.ParametricTSNE)
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Method:
     name: str
     #: From the name of the data and a seed to an estimator with fit(X, y) and transform(X).
     make: Callable[[str, int], Any]
-    #: What it is compared among: "raw", "hope", "linear", "deep", "extra".
+    #: What it is compared among: "raw", "hope", "linear", "deep", "convnet", "extra".
     group: str
     #: How many seeds or splits the full plan runs, by data set; where there is none, none is run.
     runs: Mapping[str, int]
@@ -96,15 +104,45 @@ def faithful(kind: type, exemplars: str) -> Callable[[str, int], Any]:
     return make
 
 
+def deep(kind: type, pretraining_epochs: int) -> Callable[[str, int], Any]:
+    """A deep baseline: as many epochs as its validation error went on falling for, then no more."""
+
+    def make(data: str, seed: int) -> Any:
+        return kind(
+            pretraining_epochs=pretraining_epochs,
+            max_epochs=DEEP_EPOCHS.get(data, DEEP_EPOCHS["usps"]),
+            input_dropout=0 if kind in UNSUPERVISED else INPUT_DROPOUT,
+            validation_fraction=0,
+            random_state=seed,
+        )
+
+    return make
+
+
 ROWS = [
     Method("raw", lambda _data, _seed: Raw(), "raw", {**DETERMINISTIC, "digits": 5, "vgg": 1}),
     Method("S-HOPE", seeded(SHOPE), "hope", PRODUCT_WITH_VGG),
     Method("HOPE", seeded(HOPE), "hope", PRODUCT),
     Method("S-HOPE pairs", seeded(SHOPE, exemplars="kmeans"), "hope", PRODUCT_WITH_VGG),
     Method("HOPE pairs", seeded(HOPE, exemplars="kmeans"), "hope", PRODUCT),
-    # The baselines of `hopefold.baselines` come here, cheap ones first. The names that the tables
-    # look for: LDA, LPP, NCA, MCML, LMNN, SNC (NCA and LMNN with vgg), then, with slow=True and
-    # DEEP: Autoencoder, ParametricTSNE, DeepNCA, DeepMCML, and the last two "pre-trained".
+    Method("convnet", seeded(Convnet), "convnet", {"mnist": 1}, slow=True),
+    Method("LDA", seeded(baselines.LDA), "linear", DETERMINISTIC),
+    Method("LPP", seeded(baselines.LPP, graph="neighbors"), "linear", DETERMINISTIC),
+    Method("LPP classes", seeded(baselines.LPP), "linear", DETERMINISTIC),
+    Method("NCA", seeded(baselines.NCA), "linear", LINEAR),
+    Method("MCML", seeded(baselines.MCML), "linear", LINEAR),
+    Method("LMNN", seeded(baselines.LMNN), "linear", LINEAR),
+    Method("SNC", seeded(baselines.SNC), "linear", LINEAR),
+    *(
+        Method(f"{kind.__name__}{suffix}", deep(kind, epochs), "deep", DEEP, slow=True)
+        for kind, ways in {
+            baselines.DeepMCML: {" pre-trained": PRETRAINING, "": 0},
+            baselines.DeepNCA: {" pre-trained": PRETRAINING, "": 0},
+            baselines.Autoencoder: {"": PRETRAINING},
+            baselines.ParametricTSNE: {"": PRETRAINING},
+        }.items()
+        for suffix, epochs in ways.items()
+    ),
     Method("supervised UMAP", seeded(extras.SupervisedUMAP), "extra", PRODUCT, package="umap"),
     Method("PaCMAP", seeded(extras.PaCMAP), "extra", PRODUCT, package="pacmap"),
     Method("openTSNE", seeded(extras.OpenTSNE), "extra", DEEP, slow=True, package="openTSNE"),

@@ -29,11 +29,13 @@ class Row:
     note: str = ""
     #: Shown only if it has been run.
     optional: bool = False
+    #: The data of its runs, where it is not the table's.
+    data: str | None = None
 
     @property
     def is_flat(self) -> bool:
         """Is it a map in two dimensions, which others can be compared with?"""
-        return self.method not in ("raw", "SNC")
+        return self.method not in ("raw", "SNC", "convnet")
 
     @property
     def is_hope(self) -> bool:
@@ -75,6 +77,7 @@ TABLES = {
             Row("raw pixels (784 dimensions)", None, "raw"),
             Row("LDA", 52.00, "LDA"),
             Row("LPP", 47.20, "LPP"),
+            Row("LPP, graph of the classes", None, "LPP classes"),
             Row("NCA", 45.91, "NCA"),
             Row("MCML", None, "MCML", note=UNSCALABLE),
             Row("LMNN", 56.28, "LMNN"),
@@ -115,6 +118,7 @@ TABLES = {
             Row("raw pixels (256 dimensions)", None, "raw"),
             Row("LDA", 38.23, "LDA"),
             Row("LPP", 34.77, "LPP"),
+            Row("LPP, graph of the classes", None, "LPP classes"),
             Row("NCA", 37.17, "NCA"),
             Row("MCML", 44.60, "MCML"),
             Row("LMNN", 48.40, "LMNN"),
@@ -152,11 +156,13 @@ TABLES = {
         "MNIST, 512 features of a convnet: 5-NN error in two dimensions, %",
         "vgg",
         (
+            Row("softmax of the convnet", None, "convnet", "predict", data="mnist"),
             Row("raw features (512 dimensions)", None, "raw"),
             Row("NCA", 1.15, "NCA"),
             Row("LMNN", 1.75, "LMNN"),
             Row("S-HOPE", 0.65, "S-HOPE"),
             Row("S-HOPE, learned on pairs", 0.65, "S-HOPE pairs"),
+            Row("S-HOPE, 20 joint exemplars", None, "S-HOPE", "joint"),
         ),
     ),
 }

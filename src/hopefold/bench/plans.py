@@ -91,7 +91,7 @@ def make_plan(
         for method in methods
         for split in range(_runs(plan, METHODS[method].runs.get(name, 0)))
     ]
-    return sorted(jobs, key=lambda job: (job.split, METHODS[job.method].slow))
+    return sorted(jobs, key=lambda job: (job.data == "vgg", job.split, METHODS[job.method].slow))
 
 
 def _runs(plan: str, full: int) -> int:

@@ -24,7 +24,15 @@ Tell = Callable[[str], None]
 
 
 def run(jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell) -> int:
-    """Run jobs, append a record for each that succeeds, and count those that fail."""
+    """Run jobs, append a record for each that succeeds, and count those that fail.
+
+    Those on features of the convnet wait until it has been trained.
+    """
+    first = [job for job in jobs if job.data != "vgg"]
+    if 0 < len(first) < len(jobs):
+        failed = run(first, folder, workers=workers, tell=tell)
+        then = [job for job in jobs if job.data == "vgg"]
+        return failed + run(then, folder, workers=workers, tell=tell)
     failed, start = 0, time.perf_counter()
     pool = ThreadPoolExecutor(max_workers=workers)
     try:

@@ -60,7 +60,7 @@ def paper_table(table: Table, results: Results) -> str:
     notes: list[str] = []
     lines = []
     for row in table.rows:
-        runs = results.runs(table.data, row.method, row.error)
+        runs = results.runs(row.data or table.data, row.method, row.error)
         if runs or not row.optional:
             faithful = results.runs(table.data, row.faithful, row.error)
             lines.append(

@@ -144,9 +144,14 @@ def extract(net: VGG, X: ndarray) -> ndarray:
     return _in_blocks(net.features, net, X)
 
 
+def predict(net: VGG, X: ndarray) -> ndarray:
+    """The class of each row with the largest logit."""
+    return _in_blocks(net, net, X).argmax(axis=1)
+
+
 def softmax_error(net: VGG, X: ndarray, y: ndarray) -> float:
     """The share of rows whose largest logit is not that of their class."""
-    return float((_in_blocks(net, net, X).argmax(axis=1) != y).mean())
+    return float((predict(net, X) != y).mean())
 
 
 @torch.inference_mode()
