@@ -4,13 +4,15 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
 
-.PHONY: help demo test check format pictures clean
+.PHONY: help demo test check format bench-quick bench-paper pictures clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map (demo/)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, imports"
 	@echo "make format  let ruff format and mend"
+	@echo "make bench-quick  walk through the bench: few rows, few epochs (two minutes)"
+	@echo "make bench-paper  every row of the paper's tables, one seed, on the test parts (hours)"
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +34,13 @@ check: $(READY)
 format: $(READY)
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+bench-quick: $(READY)
+	$(RUN) hopefold.bench run --plan quick
+
+bench-paper: $(READY)
+	$(RUN) hopefold.bench run --plan core --final
+	$(RUN) hopefold.bench tables
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,13 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 
 from hopefold.bench import vgg
+from hopefold.bench.models import MODELS
 from hopefold.errors import DataNotFound
 
 if TYPE_CHECKING:
     from numpy import ndarray
-
-#: Where nets are kept: beside the results, in a clone, and never committed.
-MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
 
 
 class Convnet(ClassifierMixin, TransformerMixin, BaseEstimator):

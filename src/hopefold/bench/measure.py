@@ -18,6 +18,7 @@ import torch
 
 import hopefold
 from hopefold.bench.convnet import Convnet
+from hopefold.bench.models import SHOWN, model_file
 from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, pack
@@ -46,8 +47,7 @@ def measure(job: Job) -> Record:
     embedded = time.perf_counter()
     peak = peak_memory_mb()  # of fit and transform, before neighbours are searched
     mistakes = count_mistakes(model, parts, points, job.split)
-    if isinstance(model, Convnet) and not job.quick:
-        model.keep(job.part)
+    keep(model, job)
     return Record(
         method=job.method,
         data=job.data,
@@ -68,6 +68,18 @@ def measure(job: Job) -> Record:
         versions=versions(),
         machine=machine(),
     )
+
+
+def keep(model: Any, job: Job) -> None:
+    """Keep the models that the figures show, and the net whose features are a data set."""
+    if job.quick or job.changes or job.split:
+        return
+    if isinstance(model, Convnet):
+        model.keep(job.part)
+    elif job.method in SHOWN:
+        path = model_file(job.data, job.method, job.part)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model.save(path)
 
 
 def count_mistakes(model: Any, parts: Parts, points: ndarray, seed: int) -> dict[str, ndarray]:

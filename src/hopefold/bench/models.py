@@ -1,0 +1,16 @@
+"""Fitted models that are kept on this machine, so that figures need no second fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+#: Beside the results, in a clone, and never committed.
+MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
+
+#: The methods that the figures show.
+SHOWN = ("MCML", "DeepMCML pre-trained", "HOPE", "S-HOPE")
+
+
+def model_file(data: str, method: str, part: str, folder: Path = MODELS) -> Path:
+    """Where the model of seed 0 is kept, if it is."""
+    return folder / f"{data}-{method}-{part}.hope"
