@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from hopefold import baselines
 from hopefold.bench import extras
 from hopefold.bench.convnet import Convnet
+from hopefold.bench.untied import UntiedHOPE, UntiedSHOPE
 from hopefold.estimators.hope import HOPE, SHOPE
 
 if TYPE_CHECKING:
@@ -157,6 +158,9 @@ ROWS = [
         for name, kind in {"S-HOPE": SHOPE, "HOPE": HOPE}.items()
         for suffix, exemplars in {"": "joint", " pairs": "kmeans"}.items()
     ),
+    # Not in the paper's tables: the sweep runs them.
+    Method("S-HOPE untied", seeded(UntiedSHOPE), "ablation", {}),
+    Method("HOPE untied", seeded(UntiedHOPE), "ablation", {}),
 ]
 
 METHODS = {row.name: row for row in ROWS}
