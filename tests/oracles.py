@@ -30,6 +30,17 @@ def shope(x, C, c, W, b, P, order):
     return [sum(P[s][k] * units[k] for k in range(len(W))) for s in range(len(P))]
 
 
+def deep(x, layers, P):
+    """Layer by layer, unit by unit; ``layers`` are pairs of weights and biases."""
+    units = x
+    for W, b in layers:
+        inputs = [
+            sum(w * u for w, u in zip(W[k], units, strict=True)) + b[k] for k in range(len(W))
+        ]
+        units = [1 / (1 + math.exp(-value)) for value in inputs]
+    return [sum(p * u for p, u in zip(row, units, strict=True)) for row in P]
+
+
 def squared_distance(a, b):
     return sum((u - v) ** 2 for u, v in zip(a, b, strict=True))
 
@@ -38,11 +49,15 @@ def student(a, b):
     return 1 / (1 + squared_distance(a, b))
 
 
-def exemplar_q(y, exemplars, exemplar_weights=None):
+def gaussian(a, b):
+    return math.exp(-squared_distance(a, b))
+
+
+def exemplar_q(y, exemplars, exemplar_weights=None, kernel=student):
     """q_{j|i} of one point over all exemplars."""
     weights = [1.0] * len(exemplars) if exemplar_weights is None else exemplar_weights
-    kernel = [w * student(y, e) for w, e in zip(weights, exemplars, strict=True)]
-    return [k / sum(kernel) for k in kernel]
+    similar = [w * kernel(y, e) for w, e in zip(weights, exemplars, strict=True)]
+    return [k / sum(similar) for k in similar]
 
 
 def collapse_onto_exemplars(
@@ -60,41 +75,112 @@ def collapse_onto_exemplars(
 
 
 def spread_over_exemplars(
-    y, labels, exemplars, exemplar_labels, weights=None, exemplar_weights=None
+    y, labels, exemplars, exemplar_labels, weights=None, exemplar_weights=None, kernel=student
 ):
     """Mean of −log of the class's share of q."""
     total = 0.0
     for i in range(len(y)):
-        q = exemplar_q(y[i], exemplars, exemplar_weights)
+        q = exemplar_q(y[i], exemplars, exemplar_weights, kernel)
         share = sum(q[j] for j in range(len(q)) if exemplar_labels[j] == labels[i])
         total -= math.log(share) * (1 if weights is None else weights[i])
     return total / len(y)
 
 
-def collapse_onto_pairs(y, labels, weights=None, *, conditional=False):
+def collapse_onto_pairs(y, labels, weights=None, *, conditional=False, kernel=student):
     """Eq. 8, with q joint (eq. 6) or conditional."""
     n = len(y)
     weights = [1.0] * n if weights is None else weights
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
     same = [(i, j) for i, j in pairs if labels[i] == labels[j]]
     if not conditional:
-        Z = sum(student(y[i], y[j]) for i, j in pairs)
+        Z = sum(kernel(y[i], y[j]) for i, j in pairs)
         total_weight = sum(weights[i] for i, _ in same)
         loss = 0.0
         for i, j in same:
             p = weights[i] / total_weight
-            loss += p * math.log(p / (student(y[i], y[j]) / Z))
+            loss += p * math.log(p / (kernel(y[i], y[j]) / Z))
         return loss
     rows = sorted({i for i, _ in same})
     total_weight = sum(weights[i] for i in rows)
     loss = 0.0
     for i in rows:
-        Z = sum(student(y[i], y[j]) for j in range(n) if j != i)
+        Z = sum(kernel(y[i], y[j]) for j in range(n) if j != i)
         mine = [j for j in range(n) if j != i and labels[j] == labels[i]]
         p = 1 / len(mine)
-        divergence = sum(p * math.log(p / (student(y[i], y[j]) / Z)) for j in mine)
+        divergence = sum(p * math.log(p / (kernel(y[i], y[j]) / Z)) for j in mine)
         loss += divergence * weights[i] / total_weight
     return loss
+
+
+def miss_neighbors(y, labels, weights=None, *, kernel):
+    """NCA: one less the mean probability that the neighbour drawn is of the row's own class."""
+    n = len(y)
+    hits = 0.0
+    for i in range(n):
+        Z = sum(kernel(y[i], y[j]) for j in range(n) if j != i)
+        for j in range(n):
+            if j != i and labels[j] == labels[i]:
+                hits += kernel(y[i], y[j]) / Z * (1 if weights is None else weights[i])
+    return 1 - hits / n
+
+
+def large_margin(y, labels, targets, weights=None, *, pull=0.5):
+    """LMNN: each target neighbour pulls, each row of another class within the margin pushes."""
+    total, pairs = 0.0, 0
+    for i in range(len(y)):
+        for target in targets[i]:
+            near = squared_distance(y[i], target)
+            push = 0.0
+            for j in range(len(y)):
+                if labels[j] != labels[i]:
+                    push += max(0.0, 1 + near - squared_distance(y[i], y[j]))
+            weight = 1 if weights is None else weights[i]
+            total += weight * (pull * near + (1 - pull) * push)
+            pairs += 1
+    return total / pairs
+
+
+def match_affinities(y, affinities):
+    """t-SNE: KL(p || q) over all ordered pairs."""
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if i != j]
+    Z = sum(student(y[i], y[j]) for i, j in pairs)
+    loss = 0.0
+    for i, j in pairs:
+        if affinities[i][j] > 0:
+            loss += affinities[i][j] * math.log(affinities[i][j] / (student(y[i], y[j]) / Z))
+    return loss
+
+
+def entropy(shares):
+    return -sum(p * math.log(p) for p in shares if p > 0)
+
+
+def conditional_affinities(x, perplexity):
+    """p_{j|i}: a Gaussian around each row, as wide as makes its entropy log(perplexity)."""
+    n = len(x)
+    rows = []
+    for i in range(n):
+        squared = [squared_distance(x[i], x[j]) for j in range(n)]
+        narrow, wide = 1e-6, 1e6  # standard deviations
+        for _ in range(60):
+            width = math.sqrt(narrow * wide)
+            least = min(d for j, d in enumerate(squared) if j != i)
+            similar = [
+                0.0 if j == i else math.exp((least - squared[j]) / (2 * width**2)) for j in range(n)
+            ]
+            row = [s / sum(similar) for s in similar]
+            if entropy(row) > math.log(perplexity):
+                wide = width
+            else:
+                narrow = width
+        rows.append(row)
+    return rows
+
+
+def nearest_of_the_class(x, labels, i, k):
+    """Distances of row i to the k nearest other rows of its class."""
+    mine = [j for j in range(len(x)) if j != i and labels[j] == labels[i]]
+    return sorted(math.sqrt(squared_distance(x[i], x[j])) for j in mine)[:k]
 
 
 def vote(distances, labels, n_neighbors):

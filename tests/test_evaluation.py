@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 
 from hopefold import HOPE, SHOPE
+from hopefold.errors import InvalidParameter
 from hopefold.evaluation import (
     counted_speed_up,
+    exemplar_distances,
     kept_by_model,
     kept_by_neighbors,
     knn_error,
     measured_speed_up,
+    operations,
+    seconds_in_turns,
 )
 
 
@@ -17,6 +21,34 @@ def test_knn_error_counts_mistakes_in_any_labels():
     references, labels = np.array([[0.0], [1.0], [9.0], [10.0]]), ["cat", "cat", "dog", "dog"]
     points = np.array([[0.5], [9.5], [8.0], [2.0]])
     assert knn_error(references, labels, points, ["cat", "dog", "cat", "cat"], 2) == 0.25
+
+
+def test_distances_to_centres_are_in_radii_of_the_exemplars_own_class():
+    # a: centre (0, 0), squared distances 1, 1, 9, 9, radius √5; b: centre (10, 0), radius 2
+    points = [[1, 0], [-1, 0], [0, 3], [0, -3], [12, 0], [8, 0]]
+    labels = ["a", "a", "a", "a", "b", "b"]
+    exemplars = [[10, 1], [0, 0], [1, 2], [10, -8]]
+    distances = exemplar_distances(points, labels, exemplars, ["b", "a", "a", "b"])
+    np.testing.assert_allclose(distances, [0.5, 0, 1, 4])
+
+
+def test_distances_in_radii_do_not_see_where_the_map_lies_and_how_large_it_is():
+    random = np.random.RandomState(0)
+    points, exemplars = random.normal(size=(30, 2)), random.normal(size=(4, 2))
+    labels, exemplar_labels = np.arange(30) % 2, np.arange(4) % 2
+    one = exemplar_distances(points, labels, exemplars, exemplar_labels)
+    other = exemplar_distances(7 * points + 3, labels, 7 * exemplars + 3, exemplar_labels)
+    np.testing.assert_allclose(one, other)
+
+
+def test_a_class_in_one_place_has_its_exemplars_there_or_infinitely_far():
+    distances = exemplar_distances([[1, 1], [1, 1]], [0, 0], [[1, 1], [1, 2]], [0, 0])
+    assert distances.tolist() == [0, np.inf]
+
+
+def test_exemplars_of_a_class_without_points_are_told():
+    with pytest.raises(InvalidParameter, match="no point is of the class 1"):
+        exemplar_distances([[0.0, 0.0]], [0], [[0.0, 0.0]], [1])
 
 
 @pytest.fixture
@@ -29,6 +61,12 @@ def test_operations_are_counted_by_hand(model):
     speed_up = counted_speed_up(model, n_rows=90)
     assert speed_up.search_only == pytest.approx(90 * 5 / search)
     assert speed_up.end_to_end == pytest.approx(90 * 5 / (search + embedding))
+
+
+def test_operations_against_other_references_are_counted_by_hand(model):
+    embedding = 5 * 7 + 7 * 11 + 11 * 2
+    assert operations(model) == (6 * 2, 6 * 2 + embedding)
+    assert operations(model, n_references=90) == (90 * 2, 90 * 2 + embedding)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +99,11 @@ def test_the_clock_agrees_that_less_work_is_faster():
     model = SHOPE(n_factors=8, n_units=8, max_epochs=1, refit=False, random_state=0).fit(X, y)
     speed_up = measured_speed_up(model, X, y, X[:2000])
     assert speed_up.search_only > speed_up.end_to_end > 1
+
+
+def test_works_are_timed_in_turns():
+    order = []
+    works = {name: lambda name=name: order.append(name) for name in "ab"}
+    times = seconds_in_turns(works, repeats=3)
+    assert order == ["a", "b"] * 3
+    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 3, "b": 3}

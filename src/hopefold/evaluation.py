@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.core.neighbors import nearest, vote
+from hopefold.errors import InvalidParameter
 from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
@@ -41,6 +42,35 @@ def knn_error(
     return float(np.mean(decisions != np.asarray(labels)))
 
 
+def exemplar_distances(
+    points: ndarray, labels: ndarray, exemplars: ndarray, exemplar_labels: ndarray
+) -> ndarray:
+    """How far each exemplar lies from the centre of its class in the map, in radii of the class.
+
+    The centre is the mean of the points of the class, the radius the root of their mean squared
+    distance to it. From a class in a single place, an exemplar is 0 or infinitely many radii off.
+
+    Examples
+    --------
+    >>> from hopefold.evaluation import exemplar_distances
+    >>> exemplar_distances([[0, 0], [0, 2]], ["a", "a"], [[0, 1], [3, 1]], ["a", "a"])
+    array([0., 3.])
+
+    """
+    points, exemplars = (np.asarray(these, dtype=np.float64) for these in (points, exemplars))
+    labels, exemplar_labels = np.asarray(labels), np.asarray(exemplar_labels)
+    distances = np.empty(len(exemplars))
+    for label in np.unique(exemplar_labels):
+        members, own = points[labels == label], exemplar_labels == label
+        if not len(members):
+            raise InvalidParameter(f"no point is of the class {label}, which has exemplars.")
+        centre = members.mean(axis=0)
+        radius = np.sqrt(np.square(members - centre).sum(axis=1).mean())
+        away = np.linalg.norm(exemplars[own] - centre, axis=1)
+        distances[own] = away / radius if radius > 0 else np.where(away > 0, np.inf, 0)
+    return distances
+
+
 class Kept(NamedTuple):
     """What has to be kept to judge new rows, in numbers of rows and in bytes of float32."""
 
@@ -61,6 +91,13 @@ def kept_by_model(model: SupervisedEmbedding) -> Kept:
     return Kept(len(model.reference_embedding_), FLOAT * (weights + scale + references))
 
 
+class Cost(NamedTuple):
+    """What it takes to judge new rows: ``search_only`` leaves out their embedding."""
+
+    search_only: float
+    end_to_end: float
+
+
 class SpeedUp(NamedTuple):
     """How many times cheaper than brute-force k-NN among all raw training rows.
 
@@ -71,31 +108,47 @@ class SpeedUp(NamedTuple):
     end_to_end: float
 
 
+def operations(model: SupervisedEmbedding, n_references: int | None = None) -> Cost:
+    """Multiply-adds to judge a row, by the model's references or by as many in its map."""
+    n_references = n_references or len(model.reference_embedding_)
+    search = n_references * model.reference_embedding_.shape[1]
+    embedding = sum(weights.numel() for weights in model.map_.parameters() if weights.ndim > 1)
+    return Cost(search, search + embedding)
+
+
 def counted_speed_up(model: SupervisedEmbedding, n_rows: int) -> SpeedUp:
     """The speed-up over k-NN among ``n_rows`` training rows, in multiply-adds."""
-    brute_force = n_rows * model.n_features_in_
-    search = model.reference_embedding_.size
-    embedding = sum(weights.numel() for weights in model.map_.parameters() if weights.ndim > 1)
-    return SpeedUp(brute_force / search, brute_force / (search + embedding))
+    brute_force, mine = n_rows * model.n_features_in_, operations(model)
+    return SpeedUp(brute_force / mine.search_only, brute_force / mine.end_to_end)
 
 
 def measured_speed_up(
     model: SupervisedEmbedding, X: ndarray, y: ndarray, X_new: ndarray
 ) -> SpeedUp:
-    """The speed-up over scikit-learn's brute-force 5-NN, by the clock, on the rows ``X_new``."""
+    """The speed-up over scikit-learn's brute-force 5-NN, by the clock, on the rows ``X_new``.
+
+    By the shortest of a few runs each: the one least disturbed by the rest of the machine.
+    """
     neighbors = KNeighborsClassifier(5, algorithm="brute").fit(X, y)
     points = model.transform(X_new)
-    brute_force = _seconds(lambda: neighbors.predict(X_new))
-    search = _seconds(lambda: model._judge(points).argmax(axis=1))
-    end_to_end = _seconds(lambda: model.predict(X_new))
-    return SpeedUp(brute_force / search, brute_force / end_to_end)
+    works = {
+        "brute force": lambda: neighbors.predict(X_new),
+        "search only": lambda: model._judge(points).argmax(axis=1),
+        "end to end": lambda: model.predict(X_new),
+    }
+    seconds = {name: min(times) for name, times in seconds_in_turns(works).items()}
+    brute_force = seconds["brute force"]
+    return SpeedUp(brute_force / seconds["search only"], brute_force / seconds["end to end"])
 
 
-def _seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
-    """The shortest of a few runs: the one least disturbed by the rest of the machine."""
-    times = []
+def seconds_in_turns(
+    works: Mapping[str, Callable[[], object]], *, repeats: int = 5
+) -> dict[str, list[float]]:
+    """How long each takes, a few times; in turns, so that a busy minute is everybody's."""
+    times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return times

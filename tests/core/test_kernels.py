@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import oracles
-from hopefold.core.kernels import log_student, squared_distances
+from hopefold.core.kernels import log_gaussian, log_student, squared_distances
 
 
 def test_squared_distances_equal_the_loops():
@@ -30,3 +30,8 @@ def test_student_kernel_squares_the_distance():
     """A public implementation forgets the square."""
     d = squared_distances(torch.zeros(1, 2), torch.tensor([[3.0, 0.0]]))
     assert float(log_student(d)) == pytest.approx(math.log(1 / 10))
+
+
+def test_gaussian_kernel_squares_the_distance():
+    d = squared_distances(torch.zeros(1, 2), torch.tensor([[3.0, 0.0]]))
+    assert float(log_gaussian(d)) == pytest.approx(-9)

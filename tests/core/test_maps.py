@@ -7,7 +7,15 @@ import pytest
 import torch
 
 import oracles
-from hopefold.core.maps import HighOrder, Linear, SigmoidHighOrder, drop, gaussian_moment
+from hopefold.core.maps import (
+    Deep,
+    EncoderDecoder,
+    HighOrder,
+    Linear,
+    SigmoidHighOrder,
+    drop,
+    gaussian_moment,
+)
 
 
 def seeded(seed=0):
@@ -61,8 +69,14 @@ def test_linear_map_has_no_bias():
 
 @pytest.mark.parametrize(
     "map_",
-    [Linear(20, 2), HighOrder(20, 2, 3, 50), SigmoidHighOrder(20, 2, 2, 60, 70)],
-    ids=["linear", "hope", "shope"],
+    [
+        Linear(20, 2),
+        HighOrder(20, 2, 3, 50),
+        SigmoidHighOrder(20, 2, 2, 60, 70),
+        Deep(20, (30, 40), 2),
+        EncoderDecoder(20, (30, 40), 2),
+    ],
+    ids=["linear", "hope", "shope", "deep", "encoder"],
 )
 def test_a_started_map_spreads_its_rows_to_deviation_one(map_):
     x = torch.rand(500, 20, generator=seeded()) * 3
@@ -83,8 +97,12 @@ def test_started_units_have_the_mean_square_they_should(order):
     assert activations.square().mean() == pytest.approx(1, rel=0.1)
 
 
-def test_constant_rows_start_without_division_by_zero():
-    map_ = HighOrder(3, 2, 2, 5)
+@pytest.mark.parametrize(
+    "map_",
+    [Linear(3, 2), HighOrder(3, 2, 2, 5), Deep(3, (5, 4), 2), EncoderDecoder(3, (5, 4), 2)],
+    ids=["linear", "hope", "deep", "encoder"],
+)
+def test_constant_rows_start_without_division_by_zero(map_):
     map_.start(torch.zeros(10, 3), seeded())
     assert all(parameter.isfinite().all() for parameter in map_.parameters())
 
@@ -105,3 +123,110 @@ def test_dropping_keeps_the_mean():
     dropped = drop(torch.ones(200, 500), 0.3, seeded())
     assert dropped.mean() == pytest.approx(1, abs=0.01)
     assert (dropped == 0).float().mean() == pytest.approx(0.3, abs=0.01)
+
+
+# -- deep maps --------------------------------------------------------------------------------
+
+
+def layers_of(map_):
+    return [(W.tolist(), b.tolist()) for W, b in zip(map_.W, map_.b, strict=True)]
+
+
+@pytest.mark.parametrize("widths", [(5,), (5, 3), (2, 6, 4)], ids=str)
+def test_a_deep_map_is_its_units_one_after_the_other(widths):
+    map_ = randomised(Deep(3, widths, 2))
+    x = rows(4, 3)
+    expected = [oracles.deep(row, layers_of(map_), map_.P.tolist()) for row in x.tolist()]
+    torch.testing.assert_close(map_(x), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_the_gradient_of_a_deep_map_reaches_every_layer():
+    map_ = randomised(Deep(3, (4, 5), 2))
+    x = rows(4, 3)
+    names = [name for name, _ in map_.named_parameters()]
+    assert torch.autograd.gradcheck(
+        lambda *values: torch.func.functional_call(map_, dict(zip(names, values, strict=True)), x),
+        tuple(map_.parameters()),
+    )
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, None])
+def test_hidden_units_are_those_of_the_layer_asked_for(depth):
+    map_ = randomised(Deep(3, (2, 6, 4), 2))
+    x = rows(5, 3)
+    kept = layers_of(map_)[:depth]
+    width = [3, 2, 6, 4][len(kept)]
+    expected = [oracles.deep(row, kept, np.eye(width).tolist()) for row in x.tolist()]
+    torch.testing.assert_close(
+        map_.hidden(x, depth=depth), torch.tensor(expected, dtype=torch.float64)
+    )
+
+
+def test_a_started_deep_map_feeds_every_unit_around_zero():
+    map_ = Deep(20, (30, 40), 2)
+    x = torch.rand(500, 20, generator=seeded()) * 3
+    map_.start(x, seeded())
+    for depth, (W, b) in enumerate(zip(map_.W, map_.b, strict=True)):
+        inputs = (map_.hidden(x, depth=depth) @ W.T + b).detach()
+        torch.testing.assert_close(inputs.mean(dim=0), torch.zeros(len(b)), atol=1e-4, rtol=0)
+
+
+def test_a_started_deep_map_feeds_the_units_of_a_layer_with_deviation_one():
+    map_ = Deep(20, (30, 40), 2)
+    x = torch.rand(500, 20, generator=seeded()) * 3
+    map_.start(x, seeded())
+    for depth, W in enumerate(map_.W):
+        inputs = (map_.hidden(x, depth=depth) @ W.T).detach()
+        assert inputs.std(dim=0, correction=0).mean() == pytest.approx(1, rel=1e-5)
+
+
+def test_dropping_thins_the_inputs_of_a_deep_map_and_every_layer():
+    map_ = randomised(Deep(50, (60, 70), 2, input_dropout=0.3, dropout=0.5))
+    x = rows(200, 50)
+    for depth, rate in [(0, 0.3), (1, 0.5), (2, 0.5)]:
+        thinned = map_.hidden(x, seeded(), depth=depth)
+        assert (thinned == 0).double().mean() == pytest.approx(rate, abs=0.02)
+
+
+def test_dropping_keeps_the_mean_of_a_layer():
+    map_ = randomised(Deep(4, (30,), 2, dropout=0.5))
+    x = rows(1, 4)
+    thinned = map_.hidden(x.expand(20_000, -1), seeded()).mean(dim=0)
+    torch.testing.assert_close(thinned, map_.hidden(x)[0], atol=0.03, rtol=0)
+
+
+def test_a_deep_map_without_a_generator_drops_nothing():
+    thin = randomised(Deep(4, (8, 8), 2, input_dropout=0.5, dropout=0.5))
+    full = randomised(Deep(4, (8, 8), 2))
+    torch.testing.assert_close(thin(rows(5, 4)), full(rows(5, 4)))
+
+
+def test_the_way_back_has_the_layers_in_reverse():
+    decoder = EncoderDecoder(7, (6, 5, 4), 2).decoder
+    assert [tuple(W.shape) for W in decoder.W] == [(4, 2), (5, 4), (6, 5)]
+    assert decoder.P.shape == (7, 6)
+
+
+def test_there_and_back_is_the_one_map_after_the_other():
+    map_ = randomised(EncoderDecoder(3, (5, 4), 2))
+    x = rows(4, 3)
+    there = [oracles.deep(r, layers_of(map_.encoder), map_.encoder.P.tolist()) for r in x.tolist()]
+    back = [oracles.deep(r, layers_of(map_.decoder), map_.decoder.P.tolist()) for r in there]
+    torch.testing.assert_close(map_(x), torch.tensor(there, dtype=torch.float64))
+    torch.testing.assert_close(map_.reconstruct(x), torch.tensor(back, dtype=torch.float64))
+
+
+def test_the_way_back_is_never_thinned():
+    map_ = randomised(EncoderDecoder(4, (8, 8), 2, dropout=0.5))
+    x = rows(5, 4)
+    points = map_(x, seeded(3))
+    torch.testing.assert_close(map_.reconstruct(x, seeded(3)), map_.decoder(points))
+
+
+def test_what_comes_back_at_the_start_spreads_as_the_rows_do():
+    map_ = EncoderDecoder(20, (30, 40), 2)
+    x = torch.rand(500, 20, generator=seeded()) * 3
+    map_.start(x, seeded())
+    restored = map_.reconstruct(x).detach()
+    spread = x.std(dim=0, correction=0).mean()
+    assert restored.std(dim=0, correction=0).mean() == pytest.approx(float(spread), rel=1e-5)

@@ -10,9 +10,15 @@ import torch
 
 import oracles
 from hopefold.core import objectives
+from hopefold.core.kernels import log_gaussian, log_student
 
 ON_EXEMPLARS = ["collapse_onto_exemplars", "spread_over_exemplars"]
 CONDITIONAL = pytest.mark.parametrize("conditional", [False, True], ids=["joint", "conditional"])
+KERNEL = pytest.mark.parametrize(
+    ("log_kernel", "kernel"),
+    [(log_student, oracles.student), (log_gaussian, oracles.gaussian)],
+    ids=["student", "gaussian"],
+)
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 
 
@@ -124,60 +130,142 @@ def test_only_the_uniform_form_minds_exemplars_that_lie_apart():
     assert float(uniform) > 0.5
 
 
+@WEIGHTED
+def test_spreading_under_a_gaussian_equals_the_loops(weighted):
+    arguments = (
+        points(9),
+        LABELS,
+        points(7, seed=1),
+        EXEMPLAR_LABELS,
+        weights_of(LABELS, weighted),
+        weights_of(EXEMPLAR_LABELS, weighted),
+    )
+    plain = [None if a is None else a.tolist() for a in arguments]
+    mine = objectives.spread_over_exemplars(*arguments, log_kernel=log_gaussian)
+    loops = oracles.spread_over_exemplars(*plain, kernel=oracles.gaussian)
+    assert float(mine) == pytest.approx(loops, rel=1e-12)
+
+
+@WEIGHTED
+def test_gradients_of_spreading_under_a_gaussian_are_exact(weighted):
+    weights = weights_of(LABELS, weighted), weights_of(EXEMPLAR_LABELS, weighted)
+    assert torch.autograd.gradcheck(
+        lambda y, e: objectives.spread_over_exemplars(
+            y, LABELS, e, EXEMPLAR_LABELS, *weights, log_kernel=log_gaussian
+        ),
+        (points(9).requires_grad_(), points(7, seed=1).requires_grad_()),
+    )
+
+
+def test_spreading_under_a_gaussian_does_not_see_where_the_origin_is():
+    objective = partial(objectives.spread_over_exemplars, log_kernel=log_gaussian)
+    here = objective(points(9), LABELS, points(7, seed=1), EXEMPLAR_LABELS)
+    there = objective(points(9) + 30, LABELS, points(7, seed=1) + 30, EXEMPLAR_LABELS)
+    torch.testing.assert_close(here, there)
+
+
+def test_half_batches_spread_under_a_gaussian_average_to_the_whole():
+    objective = partial(objectives.spread_over_exemplars, log_kernel=log_gaussian)
+    y, labels = points(8), LABELS[:8]
+    rest = (points(7, seed=1), EXEMPLAR_LABELS)
+    halves = [objective(y[half], labels[half], *rest) for half in (slice(4), slice(4, 8))]
+    torch.testing.assert_close(sum(halves) / 2, objective(y, labels, *rest))
+
+
 # -- onto pairs -------------------------------------------------------------------------------
 
 
 @WEIGHTED
 @CONDITIONAL
-def test_pairwise_objective_equals_the_loops(conditional, weighted):
+@KERNEL
+def test_pairwise_objective_equals_the_loops(conditional, weighted, log_kernel, kernel):
     y, weights = points(9), weights_of(LABELS, weighted)
-    mine = objectives.collapse_onto_pairs(y, LABELS, weights, conditional=conditional)
+    mine = objectives.collapse_onto_pairs(
+        y, LABELS, weights, conditional=conditional, log_kernel=log_kernel
+    )
     plain = None if weights is None else weights.tolist()
-    loops = oracles.collapse_onto_pairs(y.tolist(), LABELS.tolist(), plain, conditional=conditional)
+    loops = oracles.collapse_onto_pairs(
+        y.tolist(), LABELS.tolist(), plain, conditional=conditional, kernel=kernel
+    )
     assert float(mine) == pytest.approx(loops, rel=1e-12)
 
 
 @WEIGHTED
 @CONDITIONAL
-def test_pairwise_gradient_is_exact(conditional, weighted):
+@KERNEL
+def test_pairwise_gradient_is_exact(conditional, weighted, log_kernel, kernel):
     objective = partial(
         objectives.collapse_onto_pairs,
         labels=LABELS,
         weights=weights_of(LABELS, weighted),
         conditional=conditional,
+        log_kernel=log_kernel,
     )
     assert torch.autograd.gradcheck(objective, points(9).requires_grad_())
 
 
+@WEIGHTED
 @CONDITIONAL
-def test_pairwise_objective_does_not_see_the_order_of_rows_or_a_rotation(conditional):
+def test_the_student_kernel_has_one_loss_and_gradient_written_out_or_not(conditional, weighted):
+    y, weights = points(9).requires_grad_(), weights_of(LABELS, weighted)
+    written_out = objectives.collapse_onto_pairs(y, LABELS, weights, conditional=conditional)
+    by_autograd = objectives.collapse_onto_pairs(
+        y, LABELS, weights, conditional=conditional, log_kernel=lambda d: log_student(d)
+    )
+    torch.testing.assert_close(written_out, by_autograd)
+    torch.testing.assert_close(
+        *(torch.autograd.grad(loss, y)[0] for loss in (written_out, by_autograd))
+    )
+
+
+@CONDITIONAL
+def test_a_gaussian_survives_points_that_lie_far_apart_in_float32(conditional):
+    y = (1e3 * points(9)).float().requires_grad_()
+    loss = objectives.collapse_onto_pairs(
+        y, LABELS, conditional=conditional, log_kernel=log_gaussian
+    )
+    (gradient,) = torch.autograd.grad(loss, y)
+    assert loss.isfinite()
+    assert gradient.isfinite().all()
+
+
+@CONDITIONAL
+@KERNEL
+def test_pairwise_objective_does_not_see_the_order_of_rows_or_a_rotation(
+    conditional, log_kernel, kernel
+):
     y, turn = points(9), math.radians(33)
     rotation = torch.tensor(
         [[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]], dtype=torch.float64
     )
     shuffle = torch.randperm(9, generator=torch.Generator().manual_seed(3))
-    here = objectives.collapse_onto_pairs(y, LABELS, conditional=conditional)
-    there = objectives.collapse_onto_pairs(
-        y[shuffle] @ rotation, LABELS[shuffle], conditional=conditional
+    objective = partial(
+        objectives.collapse_onto_pairs, conditional=conditional, log_kernel=log_kernel
     )
-    torch.testing.assert_close(here, there)
+    there = objective(y[shuffle] @ rotation + 5, LABELS[shuffle])
+    torch.testing.assert_close(objective(y, LABELS), there)
 
 
 @CONDITIONAL
-def test_half_batches_of_pairs_are_another_objective(conditional):
+@KERNEL
+def test_half_batches_of_pairs_are_another_objective(conditional, log_kernel, kernel):
     y, labels = points(8), LABELS[:8]
-    whole = objectives.collapse_onto_pairs(y, labels, conditional=conditional)
-    halves = [
-        objectives.collapse_onto_pairs(y[h], labels[h], conditional=conditional)
-        for h in (slice(4), slice(4, 8))
-    ]
+    objective = partial(
+        objectives.collapse_onto_pairs, conditional=conditional, log_kernel=log_kernel
+    )
+    whole = objective(y, labels)
+    halves = [objective(y[h], labels[h]) for h in (slice(4), slice(4, 8))]
     assert abs(float(sum(halves) / 2 - whole)) > 0.01
 
 
+@pytest.mark.parametrize("n", [1, 3])
 @CONDITIONAL
-def test_a_batch_without_a_pair_says_nothing(conditional):
-    y = points(3).requires_grad_()
-    loss = objectives.collapse_onto_pairs(y, torch.arange(3), conditional=conditional)
+@KERNEL
+def test_a_batch_without_a_pair_says_nothing(conditional, n, log_kernel, kernel):
+    y = points(n).requires_grad_()
+    loss = objectives.collapse_onto_pairs(
+        y, torch.arange(n), conditional=conditional, log_kernel=log_kernel
+    )
     (gradient,) = torch.autograd.grad(loss, y)
     assert float(loss.detach()) == 0
     assert not gradient.any()

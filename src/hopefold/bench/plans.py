@@ -62,7 +62,8 @@ def make_plan(
         ``"core"``: every row, one seed. ``"full"``: all seeds and splits. ``"quick"``: few rows,
         few epochs, on digits; it shows that the machinery runs, and nothing else.
     data, only : sequences of str
-        Keep these data sets; keep methods whose name has one of these texts in it.
+        Keep these data sets; keep methods whose name is one of these texts, or has one in it that
+        is no method's whole name.
     final : bool, default=False
         Measure on the test part.
 
@@ -79,7 +80,7 @@ def make_plan(
         raise InvalidParameter(f"{plan!r} is no plan: choose one of {', '.join(PLANS)}.")
     if unknown := [name for name in data if name not in PARTS]:
         raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(PARTS)}.")
-    methods = [name for name in METHODS if not only or any(t.lower() in name.lower() for t in only)]
+    methods = [name for name in METHODS if not only or any(_names(text, name) for text in only)]
     if not methods:
         raise InvalidParameter(f"no method has {' or '.join(map(repr, only))} in its name.")
     if plan == "quick":
@@ -92,6 +93,12 @@ def make_plan(
         for split in range(_runs(plan, METHODS[method].runs.get(name, 0)))
     ]
     return sorted(jobs, key=lambda job: (job.data == "vgg", job.split, METHODS[job.method].slow))
+
+
+def _names(text: str, method: str) -> bool:
+    if text in METHODS:
+        return text == method
+    return text.lower() in method.lower()
 
 
 def _runs(plan: str, full: int) -> int:

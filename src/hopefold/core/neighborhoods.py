@@ -33,8 +33,9 @@ def miss_neighbors(
     other points of the batch. Costs O(n²), and is not a sum over rows.
     """
     itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
+    other_class = labels[:, None] != labels[None, :]
     q = log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf).softmax(dim=1)
-    hits = (q * (labels[:, None] == labels[None, :])).sum(dim=1)
+    hits = q.masked_fill(itself | other_class, 0).sum(dim=1)  # one row alone: no q, no hit
     return 1 - (hits if weights is None else hits * weights).mean()
 
 
@@ -82,17 +83,21 @@ def input_affinities(x: Float[Tensor, "n features"], perplexity: float) -> Float
     r"""The similarities of rows that t-SNE asks for: symmetric, summing to 1.
 
     Each row's Gaussian gets the width at which the entropy of its neighbours is log(perplexity),
-    found by halving; :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`.
+    found by halving; :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`. Fewer rows than the perplexity
+    asks for have half of the others for neighbours.
     """
     squared = squared_distances(x, x).fill_diagonal_(torch.inf)
     wanted = torch.log(torch.tensor(min(perplexity, (len(x) - 1) / 2), dtype=x.dtype))
-    middle = squared[squared.isfinite()].mean().clamp_min(torch.finfo(x.dtype).tiny)
+    middle = squared[squared.isfinite()].mean()
+    if middle > 0:  # else all rows are alike, or there is one only
+        squared = squared / middle
     low = torch.full((len(x), 1), -20.0, dtype=x.dtype, device=x.device)  # of log(precision)
     high = torch.full_like(low, 20.0)
     for _ in range(HALVINGS):
         half = (low + high) / 2
-        log_p = (-squared * (half.exp() / middle)).log_softmax(dim=1)
+        log_p = (-squared * half.exp()).log_softmax(dim=1)
         p = log_p.exp()
         too_wide = -(p * log_p.masked_fill(p == 0, 0)).sum(dim=1, keepdim=True) > wanted
         low, high = torch.where(too_wide, half, low), torch.where(too_wide, high, half)
+    p.fill_diagonal_(0)
     return (p + p.T) / (2 * len(x))
