@@ -155,7 +155,8 @@ class _CollapseOntoPairs(torch.autograd.Function):
         p = 1 / partners.clamp_min(1) if conditional else attract
         loss += torch.xlogy(shares, p * normaliser).sum()
 
-        repel = (shares if conditional else shares.sum()) / normaliser
+        tiny = torch.finfo(y.dtype).tiny  # one row alone: nothing to be repelled by
+        repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
         both = torch.cat([homogeneous, repel[:, None] * homogeneous], dim=1)
         out, back = (similarity.square_() @ both).chunk(2, dim=1)
         gradient -= 2 * _force(repel[:, None] * out + back, y)
