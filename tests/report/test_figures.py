@@ -62,3 +62,31 @@ def test_every_class_has_a_colour_of_its_own_and_none_is_the_exemplars(n_classes
     colours = [to_hex(colour) for colour in figures.class_colours(n_classes)]
     assert len(set(colours)) == n_classes
     assert figures.EXEMPLAR_COLOUR not in colours
+
+
+def test_maps_are_drawn_as_one_map_is():
+    panel = figures.Panel(POINTS, LABELS, exemplars=POINTS[:3], title="one")
+    alone = figures.draw_map(POINTS, LABELS, exemplars=POINTS[:3], title="one").axes[0]
+    for axes in figures.draw_maps([panel, panel, panel]).axes:
+        assert axes.get_title() == "one"
+        assert len(axes.collections) == len(alone.collections)
+        for mine, its in zip(axes.collections, alone.collections, strict=True):
+            np.testing.assert_array_equal(mine.get_offsets(), its.get_offsets())
+            np.testing.assert_array_equal(mine.get_edgecolor(), its.get_edgecolor())
+
+
+def test_the_points_of_many_maps_are_an_image_and_the_exemplars_are_not():
+    panel = figures.Panel(POINTS, LABELS, exemplars=POINTS[:3])
+    *points, rings = figures.draw_maps([panel]).axes[0].collections
+    assert all(collection.get_rasterized() for collection in points)
+    assert not rings.get_rasterized()
+
+
+def test_galleries_have_a_title_each():
+    exemplars = np.random.RandomState(0).rand(4, 16)
+    galleries = {"one": (exemplars, np.array([0, 0, 1, 1])), "two": (exemplars, np.arange(4))}
+    figure = figures.draw_galleries(galleries, (4, 4), limits=(0, 1), title="both")
+    assert figure.get_suptitle() == "both"
+    assert [part.get_suptitle() for part in figure.subfigs] == ["one", "two"]
+    assert [len(part.axes) for part in figure.subfigs] == [4, 4]
+    assert png(figure).startswith(b"\x89PNG")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -28,6 +30,17 @@ PALETTE = (
     "#92dadd",
 )
 EXEMPLAR_COLOUR = "#d1001f"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A map in a figure: see `draw_map`."""
+
+    points: ndarray
+    labels: ndarray
+    exemplars: ndarray | None = None
+    mistaken: ndarray | None = None
+    title: str = ""
 
 
 def draw_map(
@@ -61,17 +74,32 @@ def draw_map(
 
     """
     figure = Figure(figsize=(7, 7), layout="constrained")
-    axes = figure.add_subplot()
-    mistaken = np.zeros(len(points), bool) if mistaken is None else mistaken
+    _draw_panel(figure.add_subplot(), Panel(points, labels, exemplars, mistaken, title))
+    return figure
+
+
+def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -> Figure:
+    """Several maps in one figure, row by row.
+
+    In a vector format, the points are an image: thousands of circles would make a heavy file.
+    """
+    n_rows = -(-len(panels) // n_columns)
+    size = (5 * n_columns, 5.2 * n_rows + 0.4)
+    figure = Figure(figsize=size, layout="constrained")
+    for number, panel in enumerate(panels, start=1):
+        axes = figure.add_subplot(n_rows, n_columns, number)
+        _draw_panel(axes, panel, rasterized=True)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
+    points, labels, exemplars = panel.points, panel.labels, panel.exemplars
+    mistaken = np.zeros(len(points), bool) if panel.mistaken is None else panel.mistaken
     classes = np.unique(labels)
     colours = class_colours(len(classes))
-    size = float(np.clip(20_000 / max(len(points), 1), 2, 24))
-    for label, colour in zip(classes, colours, strict=True):
-        right, wrong = (points[(labels == label) & m] for m in (~mistaken, mistaken))
-        axes.scatter(right[:, 0], right[:, 1], s=size, color=colour, alpha=0.75, linewidths=0)
-        axes.scatter(
-            wrong[:, 0], wrong[:, 1], s=2 * size, color=colour, marker="x", linewidths=1.4, zorder=5
-        )
+    _draw_points(axes, points, labels, mistaken, rasterized=rasterized)
     for label, colour in zip(classes, colours, strict=True):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
@@ -95,10 +123,23 @@ def draw_map(
         )
     if legend:
         axes.legend(legend.values(), legend.keys(), loc="best", frameon=False)
-    axes.set(title=title, xticks=[], yticks=[])
+    axes.set(title=panel.title, xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set_color("#cccccc")
-    return figure
+
+
+def _draw_points(
+    axes: Any, points: ndarray, labels: ndarray, mistaken: ndarray, *, rasterized: bool
+) -> None:
+    """A colour a class; mistaken points are crosses above the others."""
+    classes = np.unique(labels)
+    size = float(np.clip(20_000 / max(len(points), 1), 2, 24))
+    right = {"s": size, "alpha": 0.75, "linewidths": 0}
+    wrong = {"s": 2 * size, "marker": "x", "linewidths": 1.4, "zorder": 5}
+    for label, colour in zip(classes, class_colours(len(classes)), strict=True):
+        for which, style in ((~mistaken, right), (mistaken, wrong)):
+            x, y = points[(labels == label) & which].T
+            axes.scatter(x, y, color=colour, rasterized=rasterized, **style)
 
 
 def draw_gallery(
@@ -114,9 +155,43 @@ def draw_gallery(
     ``limits`` are the values of white and black, best those of the data; by default the lowest and
     the highest value of the exemplars.
     """
+    return draw_galleries({title: (exemplars, labels)}, image_shape, limits=limits)
+
+
+def draw_galleries(
+    galleries: Mapping[str, tuple[ndarray, ndarray]],
+    image_shape: tuple[int, int],
+    *,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """Galleries of exemplars below each other, each with a title: exemplars and their labels.
+
+    ``limits`` as in `draw_gallery`.
+    """
+    shapes = [np.unique(labels, return_counts=True)[1] for _, labels in galleries.values()]
+    heights = [counts.max() + 0.9 for counts in shapes]
+    width = 1 + max(len(counts) for counts in shapes)
+    figure = Figure(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
+    parts = figure.subfigures(len(galleries), height_ratios=heights, squeeze=False)[:, 0]
+    for part, (name, (exemplars, labels)) in zip(parts, galleries.items(), strict=True):
+        _draw_images(part, exemplars, labels, image_shape, limits)
+        if name:
+            part.suptitle(name)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def _draw_images(
+    figure: Any,
+    exemplars: ndarray,
+    labels: ndarray,
+    image_shape: tuple[int, int],
+    limits: tuple[float, float] | None,
+) -> None:
     classes, counts = np.unique(labels, return_counts=True)
     n_rows = counts.max()
-    figure = Figure(figsize=(1 + len(classes), n_rows + 0.9), layout="constrained")
     grid = figure.subplots(n_rows, len(classes), squeeze=False)
     low, high = limits or (exemplars.min(), exemplars.max())
     for column, label in enumerate(classes):
@@ -127,9 +202,6 @@ def draw_gallery(
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
         grid[0, column].set_title(_plain(label), fontsize=11)
-    if title:
-        figure.suptitle(title)
-    return figure
 
 
 def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | str]:
