@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Convnet(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Trains on square images as rows of pixels; its map are the features below the softmax."""
 
-    def __init__(self, max_epochs: int = 8, random_state: Any = None) -> None:
+    def __init__(self, max_epochs: int = 6, random_state: Any = None) -> None:
         self.max_epochs = max_epochs
         self.random_state = random_state
 
