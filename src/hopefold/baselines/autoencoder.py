@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from hopefold.baselines.deep import DeepEmbedding
+from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.maps import EncoderDecoder
-from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Batch, Loss, Task
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Autoencoder(DeepEmbedding):
 
     hidden_layer_sizes: Sequence[int] = (1000, 500, 250)
 
+    _prose: ClassVar = DeepEmbedding._prose | WEIGHTS_JUDGE_ONLY
+
     def _make_map(self, n_features: int) -> nn.Module:
         return EncoderDecoder(
             n_features,
@@ -53,10 +55,15 @@ class Autoencoder(DeepEmbedding):
         )
 
     def _pretrain(
-        self, map_: Any, task: Task, training: ndarray, generator: torch.Generator
+        self,
+        map_: Any,
+        task: Task,
+        training: ndarray,
+        sample: Tensor,
+        generator: torch.Generator,
     ) -> None:
-        super()._pretrain(map_.encoder, task, training, generator)
-        map_.start_decoder(task.rows.fetch(training[:START_ROWS]), generator)
+        super()._pretrain(map_.encoder, task, training, sample, generator)
+        map_.start_decoder(sample, generator)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:

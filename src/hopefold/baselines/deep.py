@@ -88,12 +88,18 @@ quarter of which are missing. 0: random weights.""",
     ) -> None:
         super()._start_map(map_, task, training, random, generator)
         if self.pretraining_epochs:
-            self._pretrain(map_, task, training, generator)
+            sample = task.rows.fetch(np.sort(random.permutation(training)[:START_ROWS]))
+            self._pretrain(map_, task, training, sample, generator)
 
     def _pretrain(
-        self, map_: Deep, task: Task, training: ndarray, generator: torch.Generator
+        self,
+        map_: Any,
+        task: Task,
+        training: ndarray,
+        sample: Tensor,
+        generator: torch.Generator,
     ) -> None:
-        """Layer after layer; then the projection is drawn anew for what the layers have become."""
+        """Layer after layer; then the projection of the sample is drawn anew, for what they are."""
         map_.to(task.device)
         settings = replace(PRETRAINING, max_epochs=self.pretraining_epochs)
         for depth in range(len(map_.W)):
@@ -101,7 +107,7 @@ quarter of which are missing. 0: random weights.""",
             with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
                 restore = Restoration(map_, depth, task, training)
                 minimise(restore, restore.groups, len(training), settings, generator, progress)
-        map_.cpu().start_projection(task.rows.fetch(training[:START_ROWS]), generator)
+        map_.cpu().start_projection(sample, generator)
 
 
 class Restoration:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from hopefold.baselines.projection import ClosedForm, LinearGradient
+from hopefold.baselines.projection import ClosedForm, LinearGradient, varies_within_classes
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.neighborhoods import miss_neighbors
 from hopefold.estimators import checks
@@ -36,6 +36,9 @@ class NCA(LinearGradient, ClosedForm):
         pairs of mini-batches. ``"auto"``: exact up to 2,000 rows.
     max_iter : int, default=50
         Iterations of the exact solver.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the validation error and in `predict`; the map heeds them with
+        the solver ``"batches"`` only.
     {parameters}
 
     Examples
@@ -71,7 +74,10 @@ class NCA(LinearGradient, ClosedForm):
 
     def _solve(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
         nca = NeighborhoodComponentsAnalysis(
-            min(self.n_components, x.shape[1]), max_iter=self.max_iter, random_state=seed
+            min(self.n_components, x.shape[1]),
+            init="auto" if varies_within_classes(x, labels) else "identity",  # LDA fails without
+            max_iter=self.max_iter,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from hopefold.baselines.deep import DeepEmbedding
+from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.neighborhoods import input_affinities, match_affinities
 from hopefold.estimators import checks
 from hopefold.estimators.learning import Batch, Loss, Task
@@ -43,6 +44,8 @@ class ParametricTSNE(DeepEmbedding):
     """
 
     perplexity: float = 30.0
+
+    _prose: ClassVar = DeepEmbedding._prose | WEIGHTS_JUDGE_ONLY
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

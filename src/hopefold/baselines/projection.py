@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,12 +25,26 @@ if TYPE_CHECKING:
 #: Rows that the discriminants are found from where a method only starts there.
 START_ROWS = 10_000
 
+#: What a class weight does where the map is learned without it.
+WEIGHTS_JUDGE_ONLY = {
+    "class_weight": (
+        'dict, "balanced" or None',
+        """Weights of the classes in the validation error and in `predict`; the map does not heed
+them.""",
+    )
+}
+
+#: Directions in which rows spread less than this, relative to the most, are left out.
+RANK_TOLERANCE = 1e-6
+
 
 class ClosedForm(SupervisedEmbedding):
     """A linear map that `_solve` finds in one go, on the CPU.
 
     All rows are in memory at once, dense and in float64.
     """
+
+    _prose: ClassVar = WEIGHTS_JUDGE_ONLY
 
     def _make_map(self, n_features: int) -> nn.Module:
         return Linear(n_features, self.n_components)
@@ -84,25 +98,37 @@ class LinearGradient(GradientEmbedding):
         """Random directions, but for the discriminants that there are; rows spread to 1."""
         super()._start_map(map_, task, training, random, generator)
         sample = np.sort(random.permutation(training)[:START_ROWS])
-        x = task.rows.fetch(sample)
-        directions = discriminants(x.numpy().astype(np.float64), task.labels[sample])
-        directions = directions[: self.n_components]
+        x = task.rows.fetch(sample).numpy().astype(np.float64)
+        start = discriminants(x, task.labels[sample])[: self.n_components]
+        start = start / (x @ start.T).std(axis=0)[:, None]
         with torch.no_grad():
-            start = torch.from_numpy(directions).float()
-            map_.P[: len(start)] = start / (x @ start.T).std(dim=0)[:, None].clamp_min(1e-6)
+            map_.P[: len(start)] = torch.from_numpy(start)
 
 
 def discriminants(
     x: Float[ndarray, "n features"], labels: Int[ndarray, " n"]
 ) -> Float[ndarray, "directions features"]:
-    """Fisher's directions, best first; at most one less than there are classes."""
-    if len(np.unique(labels)) == len(labels):
-        return np.empty((0, x.shape[1]))  # no two rows of a class: nothing within classes
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Variables are collinear")
-        lda = LinearDiscriminantAnalysis(solver="svd").fit(x, labels)
-    directions: ndarray = lda.scalings_.T
-    return directions[: len(lda.classes_) - 1]
+    """Fisher's directions, best first; at most one less than there are classes.
+
+    Where all rows of a class are alike there is nothing to divide by: then they are the directions
+    in which the classes differ most.
+    """
+    directions: ndarray
+    if varies_within_classes(x, labels):
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):  # where no means differ
+            warnings.filterwarnings("ignore", message="Variables are collinear")
+            directions = LinearDiscriminantAnalysis(solver="svd").fit(x, labels).scalings_.T
+    else:
+        _, spreads, directions = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+        directions = directions[spreads > RANK_TOLERANCE * spreads[0]]
+    return directions[: len(np.unique(labels)) - 1]
+
+
+def varies_within_classes(x: Float[ndarray, "n features"], labels: Int[ndarray, " n"]) -> bool:
+    """Are there two rows of a class that differ?"""
+    classes, numbers = np.unique(labels, return_index=True)
+    first_of_class = x[numbers][np.searchsorted(classes, labels)]
+    return bool((x != first_of_class).any())
 
 
 def as_map(directions: ndarray, n_features: int, n_components: int) -> Linear:

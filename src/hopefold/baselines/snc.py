@@ -27,6 +27,9 @@ class SNC(LinearGradient):
     ----------
     exemplars : {"joint"}, default="joint"
         Prototypes start from k-means and are learned together with the map.
+    n_neighbors : int or "auto", default="auto"
+        Prototypes that vote in `predict`. ``"auto"``: the nearest one decides; with a
+        ``class_weight``, which no single vote could heed, the Student kernel's mass of all.
     {parameters}
 
     Examples
@@ -46,7 +49,9 @@ class SNC(LinearGradient):
 
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         checks.check_whole_or_auto("n_neighbors", self.n_neighbors, at_least=1)
-        return 1 if self.n_neighbors == "auto" else int(self.n_neighbors)
+        if self.n_neighbors == "auto":
+            return 1 if self.class_weight is None else None
+        return int(self.n_neighbors)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         return onto_exemplars(partial(spread_over_exemplars, log_kernel=log_gaussian))

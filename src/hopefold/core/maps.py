@@ -164,7 +164,7 @@ class Deep(nn.Module):
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights: on the rows ``x``, each unit's input has mean 0, a layer's spread 1."""
+        """Draw random weights: the inputs of a unit have mean 0, those of a layer spread 1."""
         for depth, (W, b) in enumerate(zip(self.W, self.b, strict=True)):
             units = self.hidden(x, depth=depth)
             W.normal_(generator=generator)
