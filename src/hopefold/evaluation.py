@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,6 +15,8 @@ from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
     from numpy import ndarray
+
+Name = TypeVar("Name")
 
 #: Bytes of a number in float32.
 FLOAT = 4
@@ -142,10 +144,10 @@ def measured_speed_up(
 
 
 def seconds_in_turns(
-    works: Mapping[str, Callable[[], object]], *, repeats: int = 5
-) -> dict[str, list[float]]:
+    works: Mapping[Name, Callable[[], object]], *, repeats: int = 5
+) -> dict[Name, list[float]]:
     """How long each takes, a few times; in turns, so that a busy minute is everybody's."""
-    times: dict[str, list[float]] = {name: [] for name in works}
+    times: dict[Name, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
             start = time.perf_counter()

@@ -1,19 +1,25 @@
-"""The command line of the bench: ``python -m hopefold.bench run`` and ``… tables``."""
+"""The command line of the bench: ``python -m hopefold.bench run``, ``… tables`` and the others."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from hopefold.bench.tables import MAKERS, read_results
+from hopefold.bench.tables import BESIDE, MAKERS, read_results
 from hopefold.errors import HopefoldError, InvalidParameter
 
+if TYPE_CHECKING:
+    from hopefold.bench.plans import Job
+
 app = typer.Typer(add_completion=False, help="The paper's experiments, run again.")
+
+TABLES = (*MAKERS, *BESIDE)
 
 
 def default_folder() -> Path:
@@ -24,6 +30,9 @@ def default_folder() -> Path:
 
 
 Folder = Annotated[Path | None, typer.Option("--results", help="Default: benchmarks/.")]
+Again = Annotated[bool, typer.Option("--again", help="Also what has been run.")]
+Workers = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+CPUS = os.cpu_count() or 1
 
 
 @app.command()
@@ -32,49 +41,120 @@ def run(
     only: Annotated[list[str] | None, typer.Option(help="Methods with this in the name.")] = None,
     data: Annotated[list[str] | None, typer.Option(help="digits, usps, mnist or vgg.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Also what has been run.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = os.cpu_count() or 1,
+    again: Again = False,
+    workers: Workers = CPUS,
     results: Folder = None,
 ) -> None:
     """Run what is missing; each run appends one JSON line."""
     from hopefold.bench import ledger, plans  # not needed for tables, and heavy
     from hopefold.bench.run import missing
-    from hopefold.bench.run import run as run_jobs
 
-    folder, console = results or default_folder(), Console(soft_wrap=True, highlight=False)
-
-    def tell(line: str) -> None:
-        console.print(line, markup=False)
-
+    folder = results or default_folder()
     jobs = plans.make_plan(plan, data=data or (), only=only or (), final=final)
     if final and any(job.quick and job.data != "digits" for job in jobs):
         raise InvalidParameter("a quick run says nothing about a test part: leave out --final.")
-    to_do = missing(jobs, folder, tell, again=again)
-    tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
+    to_do = missing(jobs, folder, _tell, again=again)
+    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
     if final and to_do:
         ledger.enter(folder, plan, only=only or (), data=data or (), n_jobs=len(to_do))
-    try:
-        failed = run_jobs(to_do, folder, workers=workers, tell=tell)
-    except KeyboardInterrupt:
-        tell("stopped; the same command goes on from here")
-        sys.stdout.flush()
-        os._exit(130)  # at once: runs that are under way end with this process
-    if failed:
-        tell(f"{failed} of {len(to_do)} runs failed")
-        raise typer.Exit(1)
+    _run(to_do, folder, workers)
+
+
+@app.command()
+def figures(
+    data: Annotated[list[str] | None, typer.Option(help="mnist, usps; default: both.")] = None,
+    final: Annotated[bool, typer.Option("--final", help="Draw the test parts.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="Default: benchmarks/figures/.")] = None,
+    models: Annotated[Path | None, typer.Option(help="Default: benchmarks/models/.")] = None,
+    results: Folder = None,
+) -> None:
+    """Draw the paper's figures; models that are not kept are fitted first, on one thread."""
+    import torch
+
+    from hopefold.bench import figures as drawing
+    from hopefold.bench import ledger
+    from hopefold.bench.models import MODELS, SHOWN
+
+    torch.set_num_threads(1)  # as in a run
+    base, sets = results or default_folder(), data or ["usps", "mnist"]
+    drawing.check_sets(sets)
+    if final:
+        ledger.enter(base, "figures", only=SHOWN, data=sets, n_jobs=len(SHOWN) * len(sets))
+    for name in sets:
+        drawing.make_figures(
+            name, folder or base / "figures", final=final, models=models or MODELS, tell=_tell
+        )
+
+
+@app.command()
+def speed(
+    data: Annotated[list[str] | None, typer.Option(help="mnist, usps; default: both.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows that are judged at once.")] = 1_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 7,
+    results: Folder = None,
+) -> None:
+    """Count and time what it costs to judge a row; each way appends one JSON line."""
+    from hopefold.bench.speed import SETS, measure_speed
+
+    for name in data or SETS:
+        measure_speed(name, results or default_folder(), n_new=rows, repeats=repeats, tell=_tell)
+
+
+@app.command()
+def sweep(
+    data: Annotated[list[str] | None, typer.Option(help="usps, mnist; default: both.")] = None,
+    again: Again = False,
+    workers: Workers = CPUS,
+    results: Folder = None,
+) -> None:
+    """Run the sizes around the defaults, and untied factors, on validation parts."""
+    from hopefold.bench.run import missing
+    from hopefold.bench.sweep import expected, make_sweep, sweep_folder
+
+    folder = results or default_folder()
+    jobs = [job for name in data or ("usps", "mnist") for job in make_sweep(name)]
+    to_do = missing(jobs, sweep_folder(folder), _tell, again=again)
+    time = expected(to_do, folder, workers)
+    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time{time}")
+    _run(to_do, sweep_folder(folder), workers)
 
 
 @app.command()
 def tables(
-    name: Annotated[str | None, typer.Option(help=f"One of {', '.join(MAKERS)}.")] = None,
+    name: Annotated[str | None, typer.Option(help=f"One of {', '.join(TABLES)}.")] = None,
     validation: Annotated[bool, typer.Option("--validation", help="Not the test parts.")] = False,
     results: Folder = None,
 ) -> None:
     """Markdown from the runs so far."""
-    if name is not None and name not in MAKERS:
-        raise InvalidParameter(f"{name!r} is no table: choose one of {', '.join(MAKERS)}.")
-    found = read_results(results or default_folder(), "validation" if validation else "test")
-    print("\n\n".join(MAKERS[table](found) for table in ([name] if name else MAKERS)))
+    if name is not None and name not in TABLES:
+        raise InvalidParameter(f"{name!r} is no table: choose one of {', '.join(TABLES)}.")
+    folder, part = results or default_folder(), "validation" if validation else "test"
+    found = read_results(folder, part)
+    print(
+        "\n\n".join(
+            MAKERS[table](found) if table in MAKERS else BESIDE[table](folder, part)
+            for table in ([name] if name else TABLES)
+        )
+    )
+
+
+def _tell(line: str) -> None:
+    Console(soft_wrap=True, highlight=False).print(line, markup=False)
+
+
+def _run(jobs: Sequence[Job], folder: Path, workers: int) -> None:
+    """Run jobs; stopped, it says so, and the exit status tells whether one failed."""
+    from hopefold.bench.run import run as run_jobs
+
+    try:
+        failed = run_jobs(jobs, folder, workers=workers, tell=_tell)
+    except KeyboardInterrupt:
+        _tell("stopped; the same command goes on from here")
+        sys.stdout.flush()
+        os._exit(130)  # at once: runs that are under way end with this process
+    if failed:
+        _tell(f"{failed} of {len(jobs)} runs failed")
+        raise typer.Exit(1)
 
 
 def main() -> None:

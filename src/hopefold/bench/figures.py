@@ -71,7 +71,7 @@ def make_figures(
     title = f"{TITLES[data]}, {len(parts.y_new):,} {part} rows"
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in {
-        "exemplars": draw_exemplars(shown, parts, f"{TITLES[data]}: 20 joint exemplars"),
+        "exemplars": draw_exemplars(shown, parts, f"{TITLES[data]}: joint exemplars"),
         "maps": draw_embeddings(shown, parts, f"{title}; 5-NN error against all training points"),
     }.items():
         for kind in ("png", "svg"):

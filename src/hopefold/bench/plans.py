@@ -34,7 +34,8 @@ class Job:
         return "test" if self.final else "validation"
 
     def __str__(self) -> str:
-        return f"{self.method} on {self.data}, {self.part}, split {self.split}"
+        changes = "".join(f", {name}={value}" for name, value in self.changes.items())
+        return f"{self.method}{changes} on {self.data}, {self.part}, split {self.split}"
 
     def make(self) -> Any:
         """The estimator, not yet fitted."""

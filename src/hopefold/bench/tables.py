@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -67,15 +68,15 @@ def paper_table(table: Table, results: Results) -> str:
                 [
                     row.name,
                     ("–" if row.paper is None else f"{row.paper:.2f}") + _mark(row.note, notes),
-                    _percent(runs, row.error) or NOT_RUN,
-                    (_percent(faithful, row.error) or NOT_RUN) if row.faithful else "",
+                    percent(runs, row.error) or NOT_RUN,
+                    (percent(faithful, row.error) or NOT_RUN) if row.faithful else "",
                     f"{len(runs)} / {len(faithful)}" if row.faithful else str(len(runs)),
                 ]
             )
     below = [f"{mark} {note}." for mark, note in zip(MARKS, notes, strict=False)]
     below += comparisons(table, results)
     headings = ["error, %", "paper", "ours", "faithful", "runs"]
-    return "\n\n".join([f"**{table.title}**", _markdown(headings, lines), *below])
+    return "\n\n".join([f"**{table.title}**", markdown(headings, lines), *below])
 
 
 def comparisons(table: Table, results: Results) -> list[str]:
@@ -106,7 +107,7 @@ def resources_table(results: Results) -> str:
             cells = [_resources(runs[data]) for data in sets]
             lines.append([method, *cells[0], *cells[1]])
     title = "**Fit on one thread: seconds, and peak memory of the process with its data (means)**"
-    return "\n\n".join([title, _markdown(headings, lines)])
+    return "\n\n".join([title, markdown(headings, lines)])
 
 
 def short_table(results: Results) -> str:
@@ -117,15 +118,15 @@ def short_table(results: Results) -> str:
         lines.append(
             [
                 data,
-                _percent(results.runs(data, "raw"), "all") or NOT_RUN,
-                _percent(runs, "all") or NOT_RUN,
-                _percent(joint, "joint") or NOT_RUN,
+                percent(results.runs(data, "raw"), "all") or NOT_RUN,
+                percent(runs, "all") or NOT_RUN,
+                percent(joint, "joint") or NOT_RUN,
                 paper,
                 str(len(runs)),
             ]
         )
     headings = ["error, %", "raw 5-NN", "2-D, 5-NN", "2-D, 20 exemplars", "paper", "runs"]
-    return _markdown(headings, lines)
+    return markdown(headings, lines)
 
 
 MAKERS: dict[str, Callable[[Results], str]] = {
@@ -135,7 +136,45 @@ MAKERS: dict[str, Callable[[Results], str]] = {
 }
 
 
-def _percent(runs: Sequence[Record], error: str) -> str:
+def exemplars_table(folder: Path, part: str) -> str:
+    """How near the exemplars lie to the centres of their classes, from what the figures wrote."""
+    lines = []
+    for path in sorted((folder / "figures").glob("*.json")):
+        numbers = json.loads(path.read_text())
+        if numbers["part"] == part:
+            for method, radii in numbers["exemplar_distances"].items():
+                data, rows = numbers["data"], f"{numbers['rows']:,}"
+                lines.append([data, method, f"{radii['mean']:.2f}", f"{radii['max']:.2f}", rows])
+    title = (
+        f"**From an exemplar to the centre of its class in the map, in class radii, {part} part**"
+    )
+    headings = ["data", "method", "mean", "largest", "rows"]
+    return "\n\n".join([title, markdown(headings, lines) if lines else NOT_RUN])
+
+
+def speed_table(folder: Path, _part: str) -> str:
+    """What judging a row costs; it says nothing about errors, so the part does not matter."""
+    from hopefold.bench.speed import speed_tables  # heavy
+
+    return speed_tables(folder)
+
+
+def sweep_table(folder: Path, _part: str) -> str:
+    """The sizes, and whether tied factors are harmless; always on validation parts."""
+    from hopefold.bench.sweep import sweep_tables  # heavy
+
+    return sweep_tables(folder)
+
+
+#: From a folder and a part: what does not come from the runs of a plan.
+BESIDE: dict[str, Callable[[Path, str], str]] = {
+    "exemplars": exemplars_table,
+    "speed": speed_table,
+    "sweep": sweep_table,
+}
+
+
+def percent(runs: Sequence[Record], error: str) -> str:
     """Mean ± standard deviation over the runs; the mean alone of one; nothing of none."""
     if not runs:
         return ""
@@ -161,6 +200,7 @@ def _mark(note: str, notes: list[str]) -> str:
     return f" {MARKS[notes.index(note)]}"
 
 
-def _markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table."""
     rows = [headings, ["---"] * len(headings), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -90,7 +90,7 @@ def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -
         axes = figure.add_subplot(n_rows, n_columns, number)
         _draw_panel(axes, panel, rasterized=True)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, fontsize="x-large")
     return figure
 
 
@@ -179,7 +179,7 @@ def draw_galleries(
         if name:
             part.suptitle(name)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, fontsize="x-large")
     return figure
 
 

@@ -1,0 +1,168 @@
+"""The sweep: which runs there are, that it goes on where it was, and its tables."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from hopefold.bench import __main__ as command
+from hopefold.bench import run as running
+from hopefold.bench import sweep
+from hopefold.bench.measure import settings_of
+from hopefold.bench.plans import Job
+from hopefold.bench.records import append, read_records, results_file
+from hopefold.errors import InvalidParameter
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A sweep over few sizes of digits."""
+    grid = {"order": (1, 2), "n_factors": (100, 400), "n_units": (50,)}
+    monkeypatch.setattr(sweep, "GRIDS", {"digits": grid})
+    monkeypatch.setattr(sweep, "N_SPLITS", {"digits": 2})
+
+
+@pytest.fixture
+def of_job(record):
+    """Makes the record of a job; ``wrong`` are the mistaken rows of ten."""
+
+    def make(job, wrong=(), **changes):
+        return record(
+            method=job.method,
+            data=job.data,
+            split=job.split,
+            part=job.part,
+            wrong=wrong,
+            settings=settings_of(job.make()),
+            **{"model_bytes": 4_000, **changes},
+        )
+
+    return make
+
+
+def keep(folder, record):
+    append(results_file(sweep.sweep_folder(folder), record.data, quick=False), record.to_line())
+
+
+def cells(text, heading, row):
+    """The cells of a row in the table with this heading."""
+    lines = text[text.index(heading) :].splitlines()
+    return next(
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith(f"| {row} |")
+    )
+
+
+def test_each_size_is_varied_by_itself_and_no_run_is_there_twice(small):
+    first = [job for job in sweep.make_sweep("digits") if job.split == 0]
+    assert [(job.method, dict(job.changes)) for job in first] == [
+        ("S-HOPE", {}),
+        ("S-HOPE", {"order": 1}),
+        ("S-HOPE", {"n_factors": 100}),
+        ("S-HOPE", {"n_units": 50}),
+        ("S-HOPE untied", {}),
+        ("S-HOPE untied", {"n_factors": 200}),
+        ("HOPE", {}),
+        ("HOPE", {"order": 1}),
+        ("HOPE", {"order": 2}),
+        ("HOPE", {"n_factors": 100}),
+        ("HOPE", {"n_factors": 400}),
+        ("HOPE untied", {}),
+        ("HOPE untied", {"n_factors": 100}),
+    ]
+    assert not any(job.final for job in first)
+
+
+def test_usps_is_swept_on_three_splits_and_mnist_on_fewer_points():
+    usps, mnist = sweep.make_sweep("usps"), sweep.make_sweep("mnist")
+    assert {job.split for job in usps} == {0, 1, 2}
+    assert {job.split for job in mnist} == {0}
+    assert (len(usps), len(mnist)) == (78, 16)
+
+
+def test_a_set_that_is_not_swept_is_told():
+    with pytest.raises(InvalidParameter, match="'vgg' is not swept: choose of usps, mnist"):
+        sweep.make_sweep("vgg")
+
+
+def test_untied_factors_have_as_many_factors_or_as_many_weights(small):
+    tied, more, as_many = sweep.tied_and_untied("HOPE", "digits").values()
+    maps = [Job(m, "digits", 0, changes=c).make()._make_map(64) for m, c in (tied, more, as_many)]
+    assert [map_.P.shape[1] for map_ in maps] == [300, 300, 100]
+    assert [map_.C.numel() for map_ in maps] == [300 * 64, 900 * 64, 300 * 64]
+
+
+def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
+    small, tmp_path, monkeypatch, of_job
+):
+    ran = []
+
+    def run_alone(job):
+        if len(ran) == 10:
+            raise running.RunFailed("enough")
+        ran.append(job)
+        return of_job(job)
+
+    monkeypatch.setattr(running, "run_alone", run_alone)
+    arguments = ["sweep", "--data", "digits", "--workers", "1", "--results", str(tmp_path)]
+    first = CliRunner().invoke(command.app, arguments)
+    assert first.exit_code == 1
+    assert first.output.startswith("26 of 26 runs to do, 1 at a time\n")
+    assert "HOPE, n_factors=100 on digits, validation, split 0: failed: enough" not in first.output
+    ran.clear()
+    second = CliRunner().invoke(command.app, arguments)
+    assert "16 of 26 runs to do, 1 at a time; about 1 minutes" in second.output
+    assert read_records(tmp_path, "digits") == []
+    assert len(read_records(sweep.sweep_folder(tmp_path), "digits")) == 20
+
+
+def test_a_run_of_the_sweep_is_real(small):
+    job = Job("HOPE untied", "digits", 0, quick=True, changes={"n_factors": 10})
+    record = running.run_alone(job)
+    assert record.settings["estimator"] == "UntiedHOPE"
+    assert record.settings["n_factors"] == 10
+    assert record.errors.keys() == {"all", "kmeans", "joint", "predict"}
+
+
+def test_tables_have_mean_and_deviation_by_size(small, tmp_path, of_job):
+    for split, wrong in enumerate([[0], [0, 1, 2]]):
+        keep(tmp_path, of_job(Job("S-HOPE", "digits", split), wrong))
+    keep(tmp_path, of_job(Job("HOPE", "digits", 0, changes={"order": 2}), [0, 1]))
+    tables = sweep.sweep_tables(tmp_path)
+    # 10 % and 30 %: mean 20, deviation √(2 · 10²) = 14.14; the default is bold
+    both = ["**20.00 ± 14.14**"] * 2
+    assert cells(tables, "by O, order", "2") == ["2", *both, "20.00", "20.00", "2 / 1"]
+    assert cells(tables, "by m, sigmoid units", "400") == ["400", *both, "2"]
+    assert cells(tables, "by O, order", "1")[1:3] == ["not run yet"] * 2
+
+
+def test_a_value_that_is_not_planned_for_a_method_is_a_dash(small, tmp_path, of_job):
+    keep(tmp_path, of_job(Job("HOPE", "digits", 0), [0]))
+    row = cells(sweep.sweep_tables(tmp_path), "by F, factors", "300")
+    assert row == ["300", "–", "–", "**10.00**", "**10.00**", "0 / 1"]
+
+
+def test_tied_and_untied_are_compared_by_a_paired_test(small, tmp_path, of_job):
+    for split in range(2):
+        keep(tmp_path, of_job(Job("HOPE", "digits", split), [0, 1]))
+        keep(tmp_path, of_job(Job("HOPE untied", "digits", split), [0]))
+    tables = sweep.sweep_tables(tmp_path)
+    row = cells(tables, "tied factors", "HOPE, untied, F = 300")
+    assert row == ["HOPE, untied, F = 300", "10.00 ± 0.00", "10.00 ± 0.00", "4", "2"]
+    sentence = tables.splitlines()[-1]
+    assert sentence.startswith("HOPE, untied, F = 300 < HOPE, tied, F = 300 (p = ")
+    assert "paired over 2 splits" in sentence
+
+
+def test_runs_with_older_settings_and_on_other_parts_are_not_shown(small, tmp_path, of_job):
+    job = Job("S-HOPE", "digits", 0)
+    keep(tmp_path, of_job(Job("S-HOPE", "digits", 0, final=True), [0]))
+    older = of_job(job, [0]).settings | {"learning_rate": 7}
+    keep(tmp_path, of_job(job, [0]).__class__(**{**vars(of_job(job, [0])), "settings": older}))
+    assert cells(sweep.sweep_tables(tmp_path), "by O, order", "2")[1] == "**not run yet**"
+
+
+def test_the_tables_are_told_by_name_and_without_runs_they_say_so(tmp_path):
+    arguments = ["tables", "--name", "sweep", "--results", str(tmp_path)]
+    assert "not run yet" in CliRunner().invoke(command.app, arguments).output
