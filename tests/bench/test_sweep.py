@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from typer.testing import CliRunner
 
 from hopefold.bench import __main__ as command
 from hopefold.bench import run as running
 from hopefold.bench import sweep
-from hopefold.bench.measure import settings_of
+from hopefold.bench.measure import measure, settings_of
 from hopefold.bench.plans import Job
 from hopefold.bench.records import append, read_records, results_file
 from hopefold.errors import InvalidParameter
@@ -109,7 +111,7 @@ def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
     first = CliRunner().invoke(command.app, arguments)
     assert first.exit_code == 1
     assert first.output.startswith("26 of 26 runs to do, 1 at a time\n")
-    assert "HOPE, n_factors=100 on digits, validation, split 0: failed: enough" not in first.output
+    assert "HOPE, n_factors=400 on digits, validation, split 0: failed: enough" in first.output
     ran.clear()
     second = CliRunner().invoke(command.app, arguments)
     assert "16 of 26 runs to do, 1 at a time; about 1 minutes" in second.output
@@ -119,7 +121,7 @@ def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
 
 def test_a_run_of_the_sweep_is_real(small):
     job = Job("HOPE untied", "digits", 0, quick=True, changes={"n_factors": 10})
-    record = running.run_alone(job)
+    record = measure(job)
     assert record.settings["estimator"] == "UntiedHOPE"
     assert record.settings["n_factors"] == 10
     assert record.errors.keys() == {"all", "kmeans", "joint", "predict"}
@@ -158,8 +160,8 @@ def test_tied_and_untied_are_compared_by_a_paired_test(small, tmp_path, of_job):
 def test_runs_with_older_settings_and_on_other_parts_are_not_shown(small, tmp_path, of_job):
     job = Job("S-HOPE", "digits", 0)
     keep(tmp_path, of_job(Job("S-HOPE", "digits", 0, final=True), [0]))
-    older = of_job(job, [0]).settings | {"learning_rate": 7}
-    keep(tmp_path, of_job(job, [0]).__class__(**{**vars(of_job(job, [0])), "settings": older}))
+    today = of_job(job, [0])
+    keep(tmp_path, replace(today, settings=today.settings | {"learning_rate": 7}))
     assert cells(sweep.sweep_tables(tmp_path), "by O, order", "2")[1] == "**not run yet**"
 
 
