@@ -1,0 +1,77 @@
+"""SNC: prototypes under the Gaussian form of the spreading objective, and their nearest decides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+
+import oracles
+from hopefold.baselines import SNC
+from hopefold.errors import InvalidParameter
+
+QUICK = {"max_epochs": 10, "random_state": 0}
+
+
+def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
+    X, y = (part[::9] for part in three_blobs)
+    prototypes, classes = torch.from_numpy(X[::2] + 0.3), y[::2].tolist()
+    loss = SNC()._make_loss(make_task(X, y), np.arange(len(X)))
+    batch = make_batch(X, y, prototypes, classes)
+    mine = loss(lambda x, *_: x / 4, batch, torch.Generator())
+    loops = oracles.spread_over_exemplars(
+        (X / 4).tolist(),
+        y.tolist(),
+        (prototypes / 4).tolist(),
+        classes,
+        kernel=oracles.gaussian,
+    )
+    assert float(mine) == pytest.approx(loops, rel=1e-10)
+
+
+def test_the_nearest_prototype_decides(digits):
+    X, X_test, y, _ = (part[:400] for part in digits)
+    model = SNC(**QUICK).fit(X, y)
+    distances = cdist(model.transform(X_test), model.exemplar_embedding_)
+    np.testing.assert_array_equal(
+        model.predict(X_test), model.exemplar_labels_[distances.argmin(axis=1)]
+    )
+
+
+def test_prototypes_and_the_map_are_learned_together(three_blobs):
+    X, y = three_blobs
+    short, long = (
+        SNC(max_epochs=epochs, validation_fraction=0, random_state=0).fit(X, y)
+        for epochs in (1, 20)
+    )
+    assert np.abs(long.exemplars_ - short.exemplars_).max() > 0.05
+    assert (long.map_.P - short.map_.P).abs().max() > 0.05
+
+
+def test_one_prototype_a_class_stands_in_for_all_rows(three_blobs):
+    X, y = three_blobs
+    model = SNC(n_exemplars=1, **QUICK).fit(X, y)
+    assert len(model.exemplars_) == 3
+    assert model.score(X, y) > 0.95
+
+
+def test_a_heavy_class_wins_more_rows(iris):
+    X, y = iris
+    heavy, light = (
+        (SNC(class_weight={0: 1, 1: 1, 2: weight}, **QUICK).fit(X, y).predict(X) == 2).sum()
+        for weight in (50, 0.02)
+    )
+    assert heavy > light
+
+
+def test_more_prototypes_may_vote(three_blobs):
+    X, y = three_blobs
+    shares = SNC(n_neighbors=3, n_exemplars=3, **QUICK).fit(X, y).predict_proba(X)
+    assert ((shares > 0).sum(axis=1) > 1).any()
+
+
+@pytest.mark.parametrize("exemplars", ["kmeans", None])
+def test_prototypes_are_always_learned(exemplars, three_blobs):
+    with pytest.raises(InvalidParameter, match="exemplars"):
+        SNC(exemplars=exemplars).fit(*three_blobs)
