@@ -226,8 +226,16 @@ def test_a_quick_run_takes_two_epochs_unless_the_method_takes_fewer(monkeypatch)
 
 
 def test_slow_rows_come_after_the_fast_ones_of_the_same_split():
-    slow = [METHODS[job.method].slow for job in make_plan("core")]
+    slow = [METHODS[job.method].slow for job in make_plan("core") if job.data != "vgg"]
     assert slow == sorted(slow)
+
+
+def test_runs_on_the_convnets_features_wait_for_the_convnet():
+    jobs = make_plan("core")
+    on_features = [job.data == "vgg" for job in jobs]
+    assert any(job.method == "convnet" for job in jobs)
+    assert any(on_features)
+    assert on_features == sorted(on_features)
 
 
 def test_an_error_is_one_line_and_exit_status_2(monkeypatch, capsys):
