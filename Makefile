@@ -40,6 +40,7 @@ bench-quick: $(READY)
 
 bench-paper: $(READY)
 	$(RUN) hopefold.bench run --plan core --final
+	$(VENV)/bin/python benchmarks/fill_tables.py
 	$(RUN) hopefold.bench tables
 
 clean:

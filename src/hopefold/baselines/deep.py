@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,8 +28,8 @@ NOISE = 0.25
 
 PRETRAINING = Training(
     max_epochs=1,
-    batch_size=250,
-    learning_rate=1e-3,
+    batch_size=100,
+    learning_rate=3e-4,
     optimizer="adam",
     batch_iterations=1,
     weight_decay=0.0,
@@ -41,9 +42,9 @@ PRETRAINING = Training(
 class DeepEmbedding(GradientEmbedding):
     """A deep map of sigmoids, whose layers may learn to denoise their inputs first."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     hidden_layer_sizes: Sequence[int] = (500, 500, 2000)
-    pretraining_epochs: int = 10
+    pretraining_epochs: int = 5
     input_dropout: float = 0.0
     dropout: float = 0.0
 
@@ -99,13 +100,13 @@ quarter of which are missing. 0: random weights.""",
         sample: Tensor,
         generator: torch.Generator,
     ) -> None:
-        """Layer after layer; then the projection of the sample is drawn anew, for what they are."""
-        map_.to(task.device)
+        """Layer after layer, each started anew for what the ones below have become."""
         settings = replace(PRETRAINING, max_epochs=self.pretraining_epochs)
         for depth in range(len(map_.W)):
+            map_.cpu().start_layer(depth, sample, generator)
             title = f"{type(self).__name__}, layer {depth + 1}"
             with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
-                restore = Restoration(map_, depth, task, training)
+                restore = Restoration(map_.to(task.device), depth, task, training, sample)
                 minimise(restore, restore.groups, len(training), settings, generator, progress)
         map_.cpu().start_projection(sample, generator)
 
@@ -113,18 +114,24 @@ quarter of which are missing. 0: random weights.""",
 class Restoration:
     """How badly a layer restores inputs that it saw with holes: a denoising autoencoder.
 
-    The way back shares the weights of the way there: x̂ = Wᵀ σ(W x̃ + b) + c, in squared error.
+    x̂ = D (5/√m) h + c from the m units h of the layer, in squared error. c starts at the mean of
+    the inputs and D at 0, so that the units need not serve for what is the same in all rows; the
+    factor makes steps of Adam as large as a wide layer bears.
     """
 
-    def __init__(self, map_: Deep, depth: int, task: Task, training: ndarray) -> None:
+    def __init__(
+        self, map_: Deep, depth: int, task: Task, training: ndarray, sample: Tensor
+    ) -> None:
         self._map = map_
         self._depth = depth
         self._task = task
         self._training = training
         W, b = map_.W[depth], map_.b[depth]
-        self._c = nn.Parameter(torch.zeros(W.shape[1], device=W.device))
+        self._D = nn.Parameter(torch.zeros_like(W.T, memory_format=torch.contiguous_format))
+        with torch.no_grad():
+            self._c = nn.Parameter(map_.hidden(sample.to(W.device), depth=depth).mean(dim=0))
         self._masks = torch.Generator(device=W.device)
-        self.groups = {"map": [W, b, self._c]}
+        self.groups = {"map": [W, b, self._D, self._c]}
 
     def __call__(self, batch: Tensor, seed: int) -> Tensor:
         """The error of a batch, with holes that the seed decides."""
@@ -133,5 +140,5 @@ class Restoration:
             inputs = self._map.hidden(x, depth=self._depth)
             damaged = drop(inputs, NOISE, self._masks.manual_seed(seed)) * (1 - NOISE)
         W, b = self._map.W[self._depth], self._map.b[self._depth]
-        units = torch.sigmoid(torch.addmm(b, damaged, W.T))
-        return (torch.addmm(self._c, units, W) - inputs).square().sum(dim=1).mean()
+        units = torch.tanh(torch.addmm(b, damaged, W.T)) * (5 / math.sqrt(len(W)))
+        return (torch.addmm(self._c, units, self._D.T) - inputs).square().sum(dim=1).mean()

@@ -124,7 +124,11 @@ class SigmoidHighOrder(HighOrder):
 
 
 class Deep(nn.Module):
-    """Layers of sigmoids, then a projection: h ← σ(W h + b), y = P h."""
+    """Layers of sigmoids, then a projection: h ← tanh(W h + b), y = P h.
+
+    tanh(u) = 2σ(2u) − 1: the same functions as with σ, whose shift and factor fold into the next
+    layer, but units are centred at 0, and gradients do not all push one way.
+    """
 
     def __init__(
         self,
@@ -153,7 +157,7 @@ class Deep(nn.Module):
         """The units of the layer at this depth; by default, of the last one."""
         units = drop(x, self.input_dropout, generator)
         for W, b in list(zip(self.W, self.b, strict=True))[:depth]:
-            units = drop(torch.sigmoid(torch.addmm(b, units, W.T)), self.dropout, generator)
+            units = drop(torch.tanh(torch.addmm(b, units, W.T)), self.dropout, generator)
         return units
 
     def forward(
@@ -165,12 +169,19 @@ class Deep(nn.Module):
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Draw random weights: the inputs of a unit have mean 0, those of a layer spread 1."""
-        for depth, (W, b) in enumerate(zip(self.W, self.b, strict=True)):
-            units = self.hidden(x, depth=depth)
-            W.normal_(generator=generator)
-            W.div_(_spread(units @ W.T))
-            b.copy_(-(units @ W.T).mean(dim=0))
+        for depth in range(len(self.W)):
+            self.start_layer(depth, x, generator)
         self.start_projection(x, generator)
+
+    @torch.no_grad()
+    def start_layer(
+        self, depth: int, x: Float[Tensor, "n features"], generator: torch.Generator
+    ) -> None:
+        """Draw the weights of one layer, given the layers below it."""
+        W, b, units = self.W[depth], self.b[depth], self.hidden(x, depth=depth)
+        W.normal_(generator=generator)
+        W.div_(_spread(units @ W.T))
+        b.copy_(-(units @ W.T).mean(dim=0))
 
     @torch.no_grad()
     def start_projection(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:

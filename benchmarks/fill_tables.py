@@ -1,0 +1,34 @@
+"""Put into the README and the docs what the commands beside their tables print today.
+
+    python benchmarks/fill_tables.py
+
+A table stands between `<!-- table: python … -->` and `<!-- end -->`; a test fails where it is not
+what its command prints.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TABLE = re.compile(r"<!-- table: python (.*?) -->\n.*?<!-- end -->", flags=re.S)
+
+
+def filled(text: str) -> str:
+    """The page with every table made anew."""
+    return TABLE.sub(_make, text)
+
+
+def _make(table: re.Match[str]) -> str:
+    command = [sys.executable, *table[1].split()]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return f"<!-- table: python {table[1]} -->\n{made.strip()}\n<!-- end -->"
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))
