@@ -37,7 +37,7 @@ def deep(x, layers, P):
         inputs = [
             sum(w * u for w, u in zip(W[k], units, strict=True)) + b[k] for k in range(len(W))
         ]
-        units = [1 / (1 + math.exp(-value)) for value in inputs]
+        units = [math.tanh(value) for value in inputs]
     return [sum(p * u for p, u in zip(row, units, strict=True)) for row in P]
 
 

@@ -79,11 +79,20 @@ def test_classes_whose_rows_are_all_alike_lie_apart():
         (np.ones((20, 3)), np.arange(20) % 2),
         (np.eye(2)[np.arange(20) % 2], np.arange(20) % 2),
         (np.vstack(2 * [np.random.RandomState(0).rand(10, 3)]), np.repeat([0, 1], 10)),
+        (np.vstack(3 * [np.random.RandomState(0).rand(10, 3)]), np.repeat([0, 1, 2], 10)),
         (np.random.RandomState(0).rand(20, 2) @ np.ones((2, 3)), np.arange(20) % 2),
         (np.random.RandomState(0).rand(20, 90), np.arange(20) % 2),
         (np.random.RandomState(0).rand(20, 1), np.arange(20) % 2),
     ],
-    ids=["constant", "alike within", "same means", "collinear", "wide", "one column"],
+    ids=[
+        "constant",
+        "alike within",
+        "same means",
+        "three same means",
+        "collinear",
+        "wide",
+        "one column",
+    ],
 )
 @pytest.mark.parametrize(
     "model",

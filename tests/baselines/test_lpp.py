@@ -84,6 +84,16 @@ def test_points_spread_as_the_constraint_says(rows):
     np.testing.assert_allclose(points.T @ points / len(X), np.eye(2), atol=1e-4)
 
 
+@pytest.mark.parametrize("graph", ["class", "neighbors"])
+def test_directions_do_not_see_where_the_origin_is(rows, graph):
+    X, y = rows
+    here, there = (
+        LPP(graph=graph, scale=None, validation_fraction=0).fit(X + shift, y) for shift in (0, 5)
+    )
+    angles = subspace_angles(directions_of(here).T, directions_of(there).T)
+    assert np.degrees(angles).max() < 0.1
+
+
 def test_the_neighbour_graph_does_not_see_the_labels(rows):
     X, y = rows
     one, other = (

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from hopefold.baselines.projection import ClosedForm, LinearGradient, varies_within_classes
+from hopefold.baselines.projection import (
+    ClosedForm,
+    LinearGradient,
+    discriminants,
+    varies_within_classes,
+)
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.neighborhoods import miss_neighbors
 from hopefold.estimators import checks
@@ -73,9 +78,10 @@ class NCA(LinearGradient, ClosedForm):
         return ClosedForm._learn_from(self, task, training, held_out, epochs)
 
     def _solve(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
+        lda_fails = not varies_within_classes(x, labels) or not len(discriminants(x, labels))
         nca = NeighborhoodComponentsAnalysis(
             min(self.n_components, x.shape[1]),
-            init="auto" if varies_within_classes(x, labels) else "identity",  # LDA fails without
+            init="identity" if lda_fails else "auto",  # which may start from LDA
             max_iter=self.max_iter,
             random_state=seed,
         )
