@@ -152,6 +152,14 @@ def test_a_loaded_model_is_the_same_model(model, three_blobs, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.validation_error_ == model.validation_error_
+    assert again.get_params() == model.get_params()
+
+
+def test_sizes_of_layers_may_be_numbers_of_numpy(three_blobs, tmp_path):
+    sizes = (np.int64(8), np.int64(4))
+    model = baselines.DeepMCML(hidden_layer_sizes=sizes, pretraining_epochs=0, max_epochs=2)
+    model.fit(*three_blobs).save(tmp_path / "model.hope")
+    assert hopefold.load(tmp_path / "model.hope").hidden_layer_sizes == (8, 4)
 
 
 def test_a_loaded_model_can_be_fitted_again(model, three_blobs, tmp_path):

@@ -50,6 +50,15 @@ def test_every_optimizer_finds_the_lowest_point(optimizer):
     torch.testing.assert_close(parameter.detach(), TARGETS.mean(dim=0), atol=1e-3, rtol=0)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "cg", "lbfgs"])
+def test_a_parameter_may_lie_transposed_in_memory(optimizer):
+    wanted = torch.arange(6.0).reshape(2, 3) / 6
+    parameter = nn.Parameter(torch.zeros(3, 2).T)
+    settings = replace(SETTINGS, optimizer=optimizer, batch_size=30)
+    run(lambda _batch, _seed: (parameter - wanted).square().sum(), {"map": [parameter]}, settings)
+    torch.testing.assert_close(parameter.detach(), wanted, atol=1e-2, rtol=0)
+
+
 def test_every_row_is_visited_once_an_epoch():
     parameter, seen = at_zero(), []
 

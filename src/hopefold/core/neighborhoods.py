@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 #: Halvings of the interval in which the width of a Gaussian is sought.
-HALVINGS = 40
+HALVINGS = 30
 
 
 def miss_neighbors(

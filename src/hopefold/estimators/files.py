@@ -95,6 +95,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     settings, classes = manifest["settings"], manifest["classes"]
     if isinstance(settings["class_weight"], list):
         settings["class_weight"] = dict(settings["class_weight"])
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
     kind = manifest["kind"]
     model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
     model._check_parameters()
@@ -171,10 +172,7 @@ def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
     """
     settings = dict(model.settings_)
     settings |= {name: getattr(model, name) for name in ("n_neighbors", "device", "verbose")}
-    settings = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in settings.items()
-    }
+    settings = {name: _plain_setting(value) for name, value in settings.items()}
     settings["device"] = str(settings["device"])
     if not isinstance(settings["random_state"], int | None):
         settings["random_state"] = None
@@ -183,6 +181,12 @@ def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
             [_plain(label), float(weight)] for label, weight in settings["class_weight"].items()
         ]
     return settings
+
+
+def _plain_setting(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain_setting(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain_labels(classes: ndarray) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def _finite(value: float, epoch: int, settings: Training) -> float:
 
 
 def _diverged(what: str, epoch: int, settings: Training) -> Diverged:
-    remedies = ["use optimizer='adam'", "lower order", "leave scale at 'auto'"]
+    remedies = ["use optimizer='adam'", "lower order where there is one", "leave scale at 'auto'"]
     if settings.optimizer == "adam":
         remedies[0] = f"lower learning_rate (now {settings.learning_rate:g})"
         if settings.weight_decay:

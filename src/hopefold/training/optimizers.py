@@ -69,7 +69,7 @@ class Adam:
         loss = closure()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient.contiguous()  # fused Adam reads the memory as it lies
+            parameter.grad = _laid_out_like(parameter, gradient)
         self._adam.step()
         return loss.detach()
 
@@ -115,6 +115,13 @@ def one_cycle(progress: float) -> float:
 
 def _in_turn(groups: Groups, turn: Sequence[str]) -> list[nn.Parameter]:
     return [parameter for name in turn for parameter in groups[name]]
+
+
+def _laid_out_like(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient with the parameter's strides: fused Adam reads the memory as it lies."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
 
 
 def _flatten(tensors: Sequence[Tensor]) -> np.ndarray:
