@@ -45,6 +45,7 @@ class LMNN(LinearGradient):
 
     """
 
+    learning_rate: float = 1e-3
     n_targets: int = 3
     pull: float = 0.5
 
