@@ -8,6 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 
 from hopefold.baselines import Autoencoder
+from hopefold.estimators.learning import Start
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_the_way_back_starts_from_where_pre_training_has_put_the_points(make_tas
     model = Autoencoder(1, hidden_layer_sizes=(8, 6), pretraining_epochs=2)
     map_ = model._make_map(5)
     generator = torch.Generator().manual_seed(0)
-    model._start_map(map_, task, np.arange(200), np.random.RandomState(0), generator)
+    model._start_map(map_, Start(task, np.arange(200), np.random.RandomState(0), generator))
     x = task.rows.fetch(slice(None))
     spread = map_.reconstruct(x).detach().std(dim=0).mean()
     assert spread == pytest.approx(float(x.std(dim=0).mean()), rel=1e-4)

@@ -13,6 +13,7 @@ from hopefold import HOPE
 from hopefold.baselines import Autoencoder, DeepMCML, DeepNCA, ParametricTSNE, deep
 from hopefold.baselines.deep import Restoration
 from hopefold.core.maps import Deep
+from hopefold.estimators.learning import Start
 
 TWO_LAYERS = {"hidden_layer_sizes": (12, 10)}
 
@@ -107,7 +108,7 @@ def test_labels_do_not_shape_the_map_of_parametric_tsne(three_blobs):
 def start(model, task, training=None):
     map_ = model._make_map(task.rows.n_features)
     training = np.arange(len(task.rows)) if training is None else training
-    model._start_map(map_, task, training, np.random.RandomState(0), seeded())
+    model._start_map(map_, Start(task, training, np.random.RandomState(0), seeded()))
     return map_
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.maps import EncoderDecoder
-from hopefold.estimators.learning import Batch, Loss, Task
+from hopefold.estimators.learning import Batch, Loss, Start, Task
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -54,16 +54,9 @@ class Autoencoder(DeepEmbedding):
             dropout=self.dropout,
         )
 
-    def _pretrain(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        sample: Tensor,
-        generator: torch.Generator,
-    ) -> None:
-        super()._pretrain(map_.encoder, task, training, sample, generator)
-        map_.start_decoder(sample, generator)
+    def _pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
+        super()._pretrain(map_.encoder, start, sample)
+        map_.start_decoder(sample, start.generator)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +14,7 @@ from hopefold.core.maps import Deep, drop
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
-from hopefold.estimators.learning import Task
+from hopefold.estimators.learning import Start, Task
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -79,28 +78,14 @@ quarter of which are missing. 0: random weights.""",
             dropout=self.dropout,
         )
 
-    def _start_map(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        random: np.random.RandomState,
-        generator: torch.Generator,
-    ) -> None:
-        super()._start_map(map_, task, training, random, generator)
+    def _start_map(self, map_: Any, start: Start) -> None:
+        super()._start_map(map_, start)
         if self.pretraining_epochs:
-            sample = task.rows.fetch(np.sort(random.permutation(training)[:START_ROWS]))
-            self._pretrain(map_, task, training, sample, generator)
+            self._pretrain(map_, start, start.task.rows.fetch(start.sample(START_ROWS)))
 
-    def _pretrain(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        sample: Tensor,
-        generator: torch.Generator,
-    ) -> None:
+    def _pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
         """Layer after layer, each started anew for what the ones below have become."""
+        task, training, generator = start.task, start.training, start.generator
         settings = replace(PRETRAINING, max_epochs=self.pretraining_epochs)
         for depth in range(len(map_.W)):
             map_.cpu().start_layer(depth, sample, generator)

@@ -15,7 +15,7 @@ from hopefold.core.maps import Linear
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Learned, Task, mistakes, start_exemplars
+from hopefold.estimators.learning import Learned, Start, Task, mistakes, start_exemplars
 from hopefold.training.loop import Run
 
 if TYPE_CHECKING:
@@ -87,22 +87,15 @@ class LinearGradient(GradientEmbedding):
     def _make_map(self, n_features: int) -> nn.Module:
         return Linear(n_features, self.n_components)
 
-    def _start_map(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        random: np.random.RandomState,
-        generator: torch.Generator,
-    ) -> None:
+    def _start_map(self, map_: Any, start: Start) -> None:
         """Random directions, but for the discriminants that there are; rows spread to 1."""
-        super()._start_map(map_, task, training, random, generator)
-        sample = np.sort(random.permutation(training)[:START_ROWS])
-        x = task.rows.fetch(sample).numpy().astype(np.float64)
-        start = discriminants(x, task.labels[sample])[: self.n_components]
-        start = start / (x @ start.T).std(axis=0)[:, None]
+        super()._start_map(map_, start)
+        sample = start.sample(START_ROWS)
+        x = start.task.rows.fetch(sample).numpy().astype(np.float64)
+        directions = discriminants(x, start.task.labels[sample])[: self.n_components]
+        directions = directions / (x @ directions.T).std(axis=0)[:, None]
         with torch.no_grad():
-            map_.P[: len(start)] = torch.from_numpy(start)
+            map_.P[: len(directions)] = torch.from_numpy(directions)
 
 
 def discriminants(

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.learning import Learned, Loss, Task, learn
+from hopefold.estimators.learning import Learned, Loss, Start, Task, learn
 from hopefold.estimators.parameters import TrainingParameters
 from hopefold.training.progress import Progress
 
@@ -29,17 +26,9 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
 
-    def _start_map(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        random: np.random.RandomState,
-        generator: torch.Generator,
-    ) -> None:
+    def _start_map(self, map_: Any, start: Start) -> None:
         """Draw the first weights, so that a sample of the rows spreads as it should."""
-        sample = np.sort(random.permutation(training)[:START_ROWS])
-        map_.start(task.rows.fetch(sample), generator)
+        map_.start(start.task.rows.fetch(start.sample(START_ROWS)), start.generator)
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None

@@ -100,19 +100,26 @@ def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
     return loss
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a map starts from: the rows it may see, and its chances."""
+
+    task: Task
+    training: Int[ndarray, " t"]
+    random: np.random.RandomState
+    generator: torch.Generator
+
+    def sample(self, n_rows: int) -> Int[ndarray, " s"]:
+        """Numbers of some training rows at random, at the most so many."""
+        return np.sort(self.random.permutation(self.training)[:n_rows])
+
+
 class Method(Protocol):
     """What a gradient method chooses: its map, how the map starts, and what it minimises."""
 
     def _make_map(self, n_features: int) -> nn.Module: ...
 
-    def _start_map(
-        self,
-        map_: Any,
-        task: Task,
-        training: ndarray,
-        random: np.random.RandomState,
-        generator: torch.Generator,
-    ) -> None: ...
+    def _start_map(self, map_: Any, start: Start) -> None: ...
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss: ...
 
@@ -129,7 +136,7 @@ def learn(
     random = np.random.RandomState(task.seed)
     generator = torch.Generator().manual_seed(task.seed)
     map_ = method._make_map(task.rows.n_features)
-    method._start_map(map_, task, training, random, generator)
+    method._start_map(map_, Start(task, training, random, generator))
     map_.to(task.device)
 
     exemplars, labels = start_exemplars(task, training, random)
