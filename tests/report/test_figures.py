@@ -90,3 +90,20 @@ def test_galleries_have_a_title_each():
     assert [part.get_suptitle() for part in figure.subfigs] == ["one", "two"]
     assert [len(part.axes) for part in figure.subfigs] == [4, 4]
     assert png(figure).startswith(b"\x89PNG")
+
+
+def test_a_point_far_off_does_not_press_the_others_together_but_is_counted():
+    points = np.random.RandomState(0).normal(size=(1000, 2))
+    points[0] = [500, 0]
+    axes = figures.draw_map(points, np.repeat([0, 1], 500)).axes[0]
+    assert np.diff(axes.get_xlim()) < 30
+    (text,) = axes.get_legend().get_texts()
+    assert text.get_text() == "1 far outside the frame"
+
+
+def test_all_points_are_shown_where_none_is_far_off():
+    points = np.random.RandomState(0).uniform(size=(1000, 2))
+    low, high = figures.frame(points)
+    assert (low < points).all()
+    assert (points < high).all()
+    assert figures.draw_map(points, np.repeat([0, 1], 500)).axes[0].get_legend() is None

@@ -31,6 +31,9 @@ PALETTE = (
 )
 EXEMPLAR_COLOUR = "#d1001f"
 
+#: Share of the points on each side that do not decide how much of a map is shown.
+NEARLY_NONE = 0.002
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -121,11 +124,26 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
         legend[_exemplars_in_places(exemplars, points)] = Line2D(
             [], [], marker="o", color="none", mec=EXEMPLAR_COLOUR, mfc="none", ms=8, mew=1.6
         )
+    low, high = frame(points)
+    outside = ~((points >= low) & (points <= high)).all(axis=1)
+    if outside.any():
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        legend[f"{outside.sum():,} far outside the frame"] = Line2D([], [], color="none")
     if legend:
         axes.legend(legend.values(), legend.keys(), loc="best", frameon=False)
     axes.set(title=panel.title, xticks=[], yticks=[])
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal", adjustable="box" if outside.any() else "datalim")
     axes.spines[:].set_color("#cccccc")
+
+
+def frame(points: ndarray) -> tuple[ndarray, ndarray]:
+    """Lower left and upper right corner of a square twice as wide as nearly all points.
+
+    A few points that lie far off would press all others into a corner. They are counted instead.
+    """
+    low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
+    centre, width = (low + high) / 2, (high - low).max()
+    return centre - width, centre + width
 
 
 def _draw_points(
