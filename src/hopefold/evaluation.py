@@ -38,10 +38,23 @@ def knn_error(
     0.5
 
     """
+    wrong = misjudged(references, reference_labels, points, labels, n_neighbors)
+    return float(wrong.mean())
+
+
+def misjudged(
+    references: ndarray,
+    reference_labels: ndarray,
+    points: ndarray,
+    labels: ndarray,
+    n_neighbors: int = 5,
+) -> ndarray:
+    """Which points their nearest references misjudge: what `knn_error` is the share of."""
     classes, codes = np.unique(np.asarray(reference_labels), return_inverse=True)
     _, indices = nearest(points, references, min(n_neighbors, len(codes)))
     decisions = classes[vote(codes[indices], len(classes)).argmax(axis=1)]
-    return float(np.mean(decisions != np.asarray(labels)))
+    wrong: ndarray = decisions != np.asarray(labels)
+    return wrong
 
 
 def exemplar_distances(

@@ -14,13 +14,13 @@ from hopefold import SHOPE
 from hopefold.bench import __main__ as command
 from hopefold.bench import ledger
 from hopefold.bench import run as running
-from hopefold.bench.measure import measure, settings_of, wrong_rows
+from hopefold.bench.measure import measure, settings_of
 from hopefold.bench.methods import METHODS, Method, Raw, seeded
 from hopefold.bench.parts import load_parts
 from hopefold.bench.plans import Job, make_plan
 from hopefold.bench.records import append, read_lines, read_records, results_file
 from hopefold.errors import InvalidParameter
-from hopefold.evaluation import knn_error
+from hopefold.evaluation import knn_error, misjudged
 
 QUICK_RAW = ["run", "--plan", "quick", "--only", "raw"]
 
@@ -97,7 +97,7 @@ def test_wrong_rows_are_those_that_the_knn_error_counts():
     random = np.random.RandomState(0)
     references, points = random.normal(size=(20, 2)), random.normal(size=(50, 2))
     labels, truth = random.randint(10, size=20), random.randint(10, size=50)
-    wrong = wrong_rows(references, labels, points, truth)
+    wrong = misjudged(references, labels, points, truth)
     assert wrong.mean() == knn_error(references, labels, points, truth)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
@@ -43,16 +43,8 @@ class Autoencoder(DeepEmbedding):
 
     hidden_layer_sizes: Sequence[int] = (1000, 500, 250)
 
+    _map_kind: ClassVar = EncoderDecoder
     _prose: ClassVar = DeepEmbedding._prose | WEIGHTS_JUDGE_ONLY
-
-    def _make_map(self, n_features: int) -> nn.Module:
-        return EncoderDecoder(
-            n_features,
-            self.hidden_layer_sizes,
-            self.n_components,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-        )
 
     def _pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
         super()._pretrain(map_.encoder, start, sample)

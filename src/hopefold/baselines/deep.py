@@ -47,6 +47,7 @@ class DeepEmbedding(GradientEmbedding):
     input_dropout: float = 0.0
     dropout: float = 0.0
 
+    _map_kind: ClassVar[type[nn.Module]] = Deep
     _prose: ClassVar = {
         "hidden_layer_sizes": ("sequence of int", "Units of each layer of sigmoids."),
         "pretraining_epochs": (
@@ -70,7 +71,7 @@ quarter of which are missing. 0: random weights.""",
         checks.check_number("dropout", self.dropout, 0, 1)
 
     def _make_map(self, n_features: int) -> nn.Module:
-        return Deep(
+        return self._map_kind(
             n_features,
             self.hidden_layer_sizes,
             self.n_components,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from hopefold.baselines.projection import (
@@ -85,7 +83,5 @@ class NCA(LinearGradient, ClosedForm):
             max_iter=self.max_iter,
             random_state=seed,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            directions: ndarray = nca.fit(x, labels).components_
+        directions: ndarray = nca.fit(x, labels).components_
         return directions

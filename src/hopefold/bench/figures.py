@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from hopefold.bench.models import MODELS, SHOWN, model_file
 from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import Job
 from hopefold.bench.records import alike
+from hopefold.bench.run import Tell
 from hopefold.errors import InvalidParameter
 from hopefold.evaluation import exemplar_distances, knn_error
 from hopefold.report.figures import Panel, draw_galleries, draw_maps
@@ -38,8 +39,6 @@ IN_MAP = ("HOPE",)
 TITLES = {"digits": "Digits", "usps": "USPS", "mnist": "MNIST"}
 
 DPI = 110
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

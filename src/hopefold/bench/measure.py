@@ -23,9 +23,8 @@ from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, pack
 from hopefold.core.exemplars import kmeans_per_class
-from hopefold.core.neighbors import nearest, vote
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.evaluation import kept_by_model
+from hopefold.evaluation import kept_by_model, misjudged
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -86,7 +85,7 @@ def count_mistakes(model: Any, parts: Parts, points: ndarray, seed: int) -> dict
     """Which new rows are misjudged, by what their points are compared with."""
 
     def mistaken(references: ndarray, labels: ndarray) -> ndarray:
-        return wrong_rows(references, labels, points, parts.y_new)
+        return misjudged(references, labels, points, parts.y_new, N_NEIGHBORS)
 
     mistakes = {"all": mistaken(model.transform(parts.X), parts.y)}
     own = getattr(model, "exemplars_", None) is not None
@@ -99,16 +98,6 @@ def count_mistakes(model: Any, parts: Parts, points: ndarray, seed: int) -> dict
     if own or isinstance(model, Convnet):
         mistakes["predict"] = np.asarray(model.predict(parts.X_new) != parts.y_new)
     return mistakes
-
-
-def wrong_rows(
-    references: ndarray, reference_labels: ndarray, points: ndarray, labels: ndarray
-) -> ndarray:
-    """Which points their five nearest references misjudge; ties go to the nearer class."""
-    classes, codes = np.unique(reference_labels, return_inverse=True)
-    _, indices = nearest(points, references, min(N_NEIGHBORS, len(codes)))
-    wrong: ndarray = classes[vote(codes[indices], len(classes)).argmax(axis=1)] != labels
-    return wrong
 
 
 def kmeans_centres(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]:

@@ -27,6 +27,7 @@ from hopefold.bench.measure import N_NEIGHBORS, machine, versions
 from hopefold.bench.methods import PAPER_SIZES
 from hopefold.bench.parts import load_parts
 from hopefold.bench.records import append, read_lines
+from hopefold.bench.run import Tell
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.core.neighbors import class_shares, vote
 from hopefold.estimators.hope import HOPE, SHOPE
@@ -43,8 +44,6 @@ SETS = ("mnist", "usps")
 
 #: Whose cost the others are compared with.
 BRUTE_FORCE = "raw pixels, scikit-learn"
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hopefold.core.kernels import log_student, squared_distances
-from hopefold.core.objectives import Kernel
+from hopefold.core.objectives import Kernel, log_similarities, weighted_mean
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -32,11 +32,11 @@ def miss_neighbors(
     :math:`1 - \frac1n \sum_i w_i \sum_{j \ne i: L_j = L_i} q_{j|i}`, with q the kernel over all
     other points of the batch. Costs O(n²), and is not a sum over rows.
     """
-    itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
-    other_class = labels[:, None] != labels[None, :]
-    q = log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf).softmax(dim=1)
-    hits = q.masked_fill(itself | other_class, 0).sum(dim=1)  # one row alone: no q, no hit
-    return 1 - (hits if weights is None else hits * weights).mean()
+    misses = labels[:, None] != labels[None, :]
+    misses.fill_diagonal_(True)
+    q = log_similarities(y, log_kernel).softmax(dim=1)
+    hits = q.masked_fill(misses, 0).sum(dim=1)  # one row alone: no q, no hit
+    return 1 - weighted_mean(hits, weights)
 
 
 def large_margin(
@@ -57,11 +57,10 @@ def large_margin(
     near = (y[:, None, :] - targets).square().sum(dim=2)
     far = squared_distances(y, y)
     impostor = labels[:, None] != labels[None, :]
-    intrusion = ((1 + near[:, :, None] - far[:, None, :]).clamp_min(0) * impostor[:, None, :]).sum(
-        2
-    )
+    intrusions = (1 + near[:, :, None] - far[:, None, :]).clamp_min(0)
+    intrusion = (intrusions * impostor[:, None, :]).sum(dim=2)
     cost = (pull * near + (1 - pull) * intrusion).mean(dim=1)
-    return (cost if weights is None else cost * weights).mean()
+    return weighted_mean(cost, weights)
 
 
 def match_affinities(
@@ -72,9 +71,9 @@ def match_affinities(
     :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`, with q the Student
     kernel normalised over all pairs of the batch. Costs O(n²), and is not a sum over rows.
     """
-    itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
-    similarity = log_student(squared_distances(y, y)).masked_fill(itself, -torch.inf)
-    log_q = (similarity - similarity.logsumexp(dim=(0, 1))).masked_fill(itself, 0)
+    similarities = log_similarities(y, log_student)
+    log_q = similarities - similarities.logsumexp(dim=(0, 1))
+    log_q = log_q.masked_fill(log_q.isneginf(), 0)  # of a point with itself, which p leaves out
     return torch.xlogy(affinities, affinities).sum() - (affinities * log_q).sum()
 
 

@@ -42,7 +42,7 @@ def collapse_onto_exemplars(
     log_q = _log_q(y, exemplars, exemplar_weights)
     per_class = same_class.sum(dim=1, dtype=y.dtype)
     divergence = -(log_q * same_class).sum(dim=1) / per_class - per_class.log()
-    return _weighted_mean(divergence, weights)
+    return weighted_mean(divergence, weights)
 
 
 def spread_over_exemplars(
@@ -62,7 +62,7 @@ def spread_over_exemplars(
     same_class = labels[:, None] == exemplar_labels[None, :]
     log_q = _log_q(y, exemplars, exemplar_weights, log_kernel)
     surprise = -log_q.masked_fill(~same_class, -torch.inf).logsumexp(dim=1)
-    return _weighted_mean(surprise, weights)
+    return weighted_mean(surprise, weights)
 
 
 def collapse_onto_pairs(
@@ -99,8 +99,7 @@ def _collapse_onto_pairs(
         shares = shares * weights
     shares = shares / shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
 
-    itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
-    log_q = log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf)
+    log_q = log_similarities(y, log_kernel)
     log_q = log_q - log_q.logsumexp(dim=1 if conditional else (0, 1), keepdim=True)
     inside = log_q.masked_fill(~same_class, 0).sum(dim=1)
     p = 1 / partners.clamp_min(1) if conditional else shares / partners.clamp_min(1)
@@ -194,5 +193,12 @@ def _log_q(
     return similarity.log_softmax(dim=1)
 
 
-def _weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
+def log_similarities(y: Float[Tensor, "n d"], log_kernel: Kernel) -> Float[Tensor, "n n"]:
+    """Logarithm of the kernel between all points; no point is similar to itself."""
+    itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
+    return log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf)
+
+
+def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean of values, each times its weight; plain where there are none."""
     return values.mean() if weights is None else (values * weights).mean()
