@@ -96,8 +96,9 @@ class LinearGradient(GradientEmbedding):
         sample = start.sample(START_ROWS)
         x = start.task.rows.fetch(sample).numpy().astype(np.float64)
         directions = discriminants(x, start.task.labels[sample], shrinkage=START_SHRINKAGE)
-        directions = directions[: self.n_components]
-        directions = directions / (x @ directions.T).std(axis=0)[:, None]
+        spreads = (x @ directions.T).std(axis=0)
+        seen = spreads > RANK_TOLERANCE * spreads.max(initial=0)  # shrinking adds what rows lack
+        directions = (directions[seen] / spreads[seen, None])[: self.n_components]
         with torch.no_grad():
             map_.P[: len(directions)] = torch.from_numpy(directions)
 
