@@ -73,7 +73,7 @@ def match_affinities(
     """
     similarities = log_similarities(y, log_student)
     log_q = similarities - similarities.logsumexp(dim=(0, 1))
-    log_q = log_q.masked_fill(log_q.isneginf(), 0)  # of a point with itself, which p leaves out
+    log_q = log_q.masked_fill(similarities.isneginf(), 0)  # a point with itself: p leaves it out
     return torch.xlogy(affinities, affinities).sum() - (affinities * log_q).sum()
 
 
