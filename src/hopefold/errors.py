@@ -48,3 +48,7 @@ class NoValidationWarning(UserWarning):
 
 class RareClassWarning(UserWarning):
     """A class has fewer rows than the exemplars asked for."""
+
+
+class ChanceWarning(UserWarning):
+    """The map judges held-out rows no better than one who always names the commonest class."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import check_random_state
 
 from hopefold.core.neighbors import nearest, vote
-from hopefold.errors import InvalidParameter
+from hopefold.errors import ChanceWarning, InvalidParameter
+from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
@@ -84,6 +88,61 @@ def exemplar_distances(
         away = np.linalg.norm(exemplars[own] - centre, axis=1)
         distances[own] = away / radius if radius > 0 else np.where(away > 0, np.inf, 0)
     return distances
+
+
+class PermutationTest(NamedTuple):
+    """Held-out errors with the true labels and with shuffled ones, and how rare the true one is."""
+
+    error: float
+    permuted_errors: ndarray
+    p_value: float
+
+
+def permutation_test(
+    model: SupervisedEmbedding,
+    X: ndarray,
+    y: ndarray,
+    n_permutations: int = 20,
+    random_state: int | None = 0,
+) -> PermutationTest:
+    """Does the map know anything that it would not find in labels dealt at random?
+
+    The model is fitted anew, on the same rows, once with the labels ``y`` and ``n_permutations``
+    times with shuffled ones; each time its own held-out error counts. The p-value is the share of
+    all these errors that are as low as the true one, so it is never below 1 / (permutations + 1).
+    The model itself stays as it is; its ``random_state`` holds for every fit, ``random_state`` here
+    for the shuffling.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE
+    >>> from hopefold.evaluation import permutation_test
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = permutation_test(SHOPE(max_epochs=10, random_state=0), X, y, n_permutations=4)
+    >>> result.p_value
+    0.2
+
+    """
+    checks.check_whole("n_permutations", n_permutations, at_least=1)
+    if not model.validation_fraction > 0:
+        raise InvalidParameter(
+            "the test compares held-out errors, but validation_fraction=0: set it, e.g. to 0.1."
+        )
+    random = check_random_state(random_state)
+    labels = np.asarray(y)
+    shuffled = [labels, *(random.permutation(labels) for _ in range(n_permutations))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ChanceWarning)
+        errors = np.array([_held_out_error(model, X, these) for these in shuffled])
+    return PermutationTest(float(errors[0]), errors[1:], float((errors <= errors[0]).mean()))
+
+
+def _held_out_error(model: SupervisedEmbedding, X: ndarray, y: ndarray) -> float:
+    error: float | None = clone(model).set_params(refit=False).fit(X, y).validation_error_
+    if error is None:
+        raise InvalidParameter("no row could be held out: give more rows, or fewer exemplars.")
+    return error
 
 
 class Kept(NamedTuple):

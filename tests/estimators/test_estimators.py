@@ -11,6 +11,7 @@ from sklearn.datasets import load_wine
 
 from hopefold import HOPE, SHOPE
 from hopefold.errors import NoValidationWarning, RareClassWarning
+from hopefold.estimators import embedding
 from hopefold.estimators.learning import hold_out
 from hopefold.evaluation import knn_error
 
@@ -163,8 +164,8 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
     keep = np.r_[0:61]  # class 2 has one row
     with pytest.warns(RareClassWarning, match=r"n_exemplars=3 in class 2 \(1\)") as caught:
         model = SHOPE(**QUICK, n_exemplars=3).fit(X[keep], y[keep])
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
+    rare = [warning for warning in caught if warning.category is RareClassWarning]
+    assert [warning.filename for warning in rare] == [__file__]
     assert model.exemplar_labels_.tolist() == [0, 0, 0, 1, 1, 1, 2]
 
 
@@ -337,6 +338,7 @@ def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows,
         return original(self, *args, **kwargs)
 
     monkeypatch.setattr(sparse.csr_array, "toarray", toarray)
+    monkeypatch.setattr(embedding, "BLOCK", 2**16)  # a table of 600 rows is more than a block
     short = {**QUICK, "max_epochs": 2}
     model = SHOPE(**short, optimizer=optimizer, scale="standard").fit(X, y)
     model.transform(X[:100])

@@ -20,7 +20,7 @@ from hopefold.data.scaling import Scale, learn_scale
 from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
-from hopefold.estimators.learning import Learned, Task, hold_out
+from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
 from hopefold.estimators.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -183,6 +183,10 @@ class SupervisedEmbedding(
                     stacklevel=4,
                 )
         learned = self._learn_from(task, training, held_out)
+        if len(held_out):
+            checks.warn_of_chance(
+                learned.run.kept["validation_error"], task.shares(held_out), len(held_out)
+            )
         if not (self.refit and len(held_out)):
             return learned
         again = self._learn_from(task, everything, held_out[:0], learned.run.epochs)
@@ -209,5 +213,15 @@ class SupervisedEmbedding(
         self.map_, self.scale_ = learned.map, scale
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run
-        self.validation_error_ = self.history_[self.n_iter_ - 1].get("validation_error")
+        self.validation_error_ = learned.run.kept.get("validation_error")
+        self.train_error_: float | None = self._train_error(learned, task)
         self.settings_ = {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def _train_error(self, learned: Learned, task: Task) -> float:
+        """How the references judge the rows that the map was learned from."""
+        points = self.reference_embedding_
+        if learned.exemplars is not None:
+            points = embed(learned.map, task.rows, task.device)
+        everything = np.arange(len(task.labels))
+        references = self.reference_embedding_
+        return float(mistakes(task, everything, points, references, learned.labels).mean())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import bdtr
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -17,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from hopefold.errors import (
+    ChanceWarning,
     HopefoldError,
     InvalidInput,
     InvalidParameter,
@@ -26,6 +28,9 @@ from hopefold.errors import (
 
 if TYPE_CHECKING:
     from numpy import ndarray
+
+#: A held-out error that guessing reaches with at least this probability is no evidence of anything.
+CHANCE = 0.001
 
 
 def check_rows(model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool) -> Any:
@@ -49,6 +54,30 @@ def check_classes(classes: ndarray, n_rows: int) -> None:
             f"y has one class only ({classes.tolist()[0]!r}, in all {n_rows} rows): "
             "a supervised map needs at least two, check that y is the label column."
         )
+
+
+def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
+    """One warning unless the held-out error is below that of always naming the commonest class.
+
+    Below beyond chance: one-sided binomial test.
+    """
+    blind = 1 - float(shares.max())
+    mistakes = round(error * n_held_out)
+    if bdtr(mistakes, n_held_out, blind) < CHANCE:
+        return
+    if bdtr(0, n_held_out, blind) < CHANCE:
+        message = (
+            f"the map may show what is not there: its error on {n_held_out} held-out rows is "
+            f"{error:.1%}, no better than always naming the commonest class ({blind:.1%}). Do not "
+            "read clusters into it; look for features that tell the classes apart."
+        )
+    else:
+        message = (
+            f"{n_held_out} held-out rows are too few to tell whether the map shows anything: "
+            "even without a mistake it could be chance. Give more rows, a larger "
+            "validation_fraction, or ask hopefold.evaluation.permutation_test."
+        )
+    warnings.warn(message, ChanceWarning, stacklevel=5)
 
 
 def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> None:

@@ -62,6 +62,7 @@ def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
         "feature_names": None if names is None else names.tolist(),
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
+        "train_error": model.train_error_,
         "history": model.history_,
     }
     store.write(path, manifest, tensors)
@@ -107,6 +108,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.class_weight_ = tensors["class_weight"]
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
+    model.train_error_ = manifest.get("train_error")  # files of before it was told have none
     model.history_ = manifest["history"]
     model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
     model.exemplars_ = tensors.get("exemplars")

@@ -47,6 +47,12 @@ class Task:
         """Number of classes."""
         return len(self.class_weights)
 
+    def shares(self, which: Int[ndarray, " w"]) -> Float[ndarray, " classes"]:
+        """The weighted share of each class among these rows."""
+        weights = np.bincount(self.labels[which], minlength=self.n_classes) * self.class_weights
+        shares: ndarray = weights / weights.sum()
+        return shares
+
 
 @dataclass(frozen=True)
 class Learned:

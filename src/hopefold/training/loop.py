@@ -26,6 +26,11 @@ class Run(NamedTuple):
     epochs: int
     history: list[Record]
 
+    @property
+    def kept(self) -> Record:
+        """The epoch whose parameters were kept."""
+        return self.history[self.epochs - 1]
+
 
 def minimise(
     loss_of: Callable[[Tensor, int], Tensor],
