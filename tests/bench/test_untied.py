@@ -77,12 +77,13 @@ def test_equal_factors_make_the_tied_map(untied, tied, n_units):
 
 
 @pytest.mark.parametrize("order", [1, 2, 4])
-def test_the_sigmoids_start_with_inputs_of_mean_square_1(order):
+def test_the_sigmoids_start_with_inputs_around_0_that_spread_1(order):
     map_ = UntiedSigmoidHighOrder(20, 2, order, 3_000, 200)
     x = rows(200, 20).float()
     map_.start(x, torch.Generator().manual_seed(0))
-    inputs = map_.interactions(x) @ map_.W.T
-    assert 0.5 < float(inputs.detach().square().mean()) < 2
+    inputs = (map_.interactions(x) @ map_.W.T + map_.b).detach()
+    torch.testing.assert_close(inputs.mean(dim=0), torch.zeros(200), rtol=0, atol=1e-4)
+    assert float(inputs.std(dim=0, correction=0).mean()) == pytest.approx(1, rel=1e-4)
 
 
 @pytest.mark.parametrize(("untied", "tied"), [(UntiedHOPE, HOPE), (UntiedSHOPE, SHOPE)])

@@ -12,9 +12,9 @@ from hopefold.core.maps import (
     EncoderDecoder,
     HighOrder,
     Linear,
+    Pressed,
     SigmoidHighOrder,
     drop,
-    gaussian_moment,
 )
 
 
@@ -85,16 +85,23 @@ def test_a_started_map_spreads_its_rows_to_deviation_one(map_):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_started_units_have_the_mean_square_they_should(order):
-    map_ = SigmoidHighOrder(50, 2, order, 4000, 2000)
-    x = torch.randn(400, 50, generator=seeded(1))
-    x *= 7 / x.norm(dim=1, keepdim=True)  # rows of one length: no heavy tails of their own
+def test_started_units_are_powers_of_what_varies_little_around_1(order):
+    map_ = HighOrder(50, 2, order, 400)
+    x = torch.rand(300, 50, generator=seeded(1)) * 3
     map_.start(x, seeded(2))
-    map_.requires_grad_(False)
-    factors = x @ map_.C.T + map_.c
-    assert factors.square().mean() == pytest.approx(1, rel=0.05)
-    activations = map_.interactions(x) @ map_.W.T
-    assert activations.square().mean() == pytest.approx(1, rel=0.1)
+    factors = (x @ map_.C.T + map_.c).detach()
+    torch.testing.assert_close(factors.mean(dim=0), torch.ones(400), rtol=0, atol=1e-4)
+    assert factors.std(dim=0, correction=0).mean() == pytest.approx(1 / order, rel=1e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_started_sigmoids_are_fed_around_zero_with_deviation_one(order):
+    map_ = SigmoidHighOrder(50, 2, order, 40, 30)
+    x = torch.rand(300, 50, generator=seeded(1)) * 3
+    map_.start(x, seeded(2))
+    inputs = (map_.interactions(x) @ map_.W.T + map_.b).detach()
+    torch.testing.assert_close(inputs.mean(dim=0), torch.zeros(30), rtol=0, atol=1e-4)
+    assert inputs.std(dim=0, correction=0).mean() == pytest.approx(1, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +112,6 @@ def test_started_units_have_the_mean_square_they_should(order):
 def test_constant_rows_start_without_division_by_zero(map_):
     map_.start(torch.zeros(10, 3), seeded())
     assert all(parameter.isfinite().all() for parameter in map_.parameters())
-
-
-def test_gaussian_moments_are_the_double_factorials():
-    assert [gaussian_moment(2 * order) for order in (1, 2, 3, 4)] == [1, 3, 15, 105]
 
 
 def test_a_map_without_a_generator_drops_nothing():
@@ -230,3 +233,32 @@ def test_what_comes_back_at_the_start_spreads_as_the_rows_do():
     restored = map_.reconstruct(x).detach()
     spread = x.std(dim=0, correction=0).mean()
     assert restored.std(dim=0, correction=0).mean() == pytest.approx(float(spread), rel=1e-5)
+
+
+# -- spare coordinates ----------------------------------------------------------------------
+
+
+def pressed(height: float) -> tuple[Pressed, torch.Tensor]:
+    map_ = Pressed(SigmoidHighOrder(6, 2, 2, 5, 4), 3)
+    x = torch.rand(50, 6, generator=seeded())
+    map_.map.start(x, seeded())
+    map_.start(x, seeded())
+    map_.height = height
+    return map_.requires_grad_(False), x
+
+
+def test_a_pressed_map_has_the_maps_coordinates_and_spare_ones_beside():
+    map_, x = pressed(0.25)
+    y = map_(x)
+    torch.testing.assert_close(y[:, :2], map_.map(x))
+    torch.testing.assert_close(y[:, 2:], 0.25 * map_.map.hidden(x) @ map_.R.T)
+
+
+def test_spare_coordinates_start_as_high_as_the_others_are_wide():
+    map_, x = pressed(1.0)
+    assert map_(x)[:, 2:].std(dim=0, correction=0).mean() == pytest.approx(1, rel=1e-4)
+
+
+def test_at_height_0_nothing_is_left_of_them():
+    map_, x = pressed(0.0)
+    assert not map_(x)[:, 2:].any()

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_wine
 
 from hopefold import HOPE, SHOPE
+from hopefold.core.maps import Pressed
 from hopefold.errors import NoValidationWarning, RareClassWarning
 from hopefold.estimators import embedding
 from hopefold.estimators.learning import hold_out
@@ -167,6 +168,23 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
     rare = [warning for warning in caught if warning.category is RareClassWarning]
     assert [warning.filename for warning in rare] == [__file__]
     assert model.exemplar_labels_.tolist() == [0, 0, 0, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize("cls", [HOPE, SHOPE])
+def test_spare_dimensions_are_gone_when_the_map_is_learned(cls, three_blobs, monkeypatch):
+    heights = []
+    forward = Pressed.forward
+
+    def watched(self, *args):
+        heights.append(self.height)
+        return forward(self, *args)
+
+    monkeypatch.setattr(Pressed, "forward", watched)
+    model = cls(**QUICK, spare_components=3, validation_fraction=0).fit(*three_blobs)
+    assert model.map_.P.shape[0] == 2
+    assert heights == sorted(heights, reverse=True)
+    assert heights[0] > 0.9
+    assert heights[-1] == 0
 
 
 def test_many_neighbours_are_asked_as_far_as_there_are_any(three_blobs):

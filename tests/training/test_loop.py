@@ -35,7 +35,7 @@ def run(loss_of, groups, settings=SETTINGS, **options):
 
 def to_the_mean(parameter):
     """Mean squared distance to the targets: lowest at their mean."""
-    return lambda batch, _seed: (parameter - TARGETS[batch]).square().sum(dim=1).mean()
+    return lambda batch, _seed, _done: (parameter - TARGETS[batch]).square().sum(dim=1).mean()
 
 
 def at_zero():
@@ -55,14 +55,18 @@ def test_a_parameter_may_lie_transposed_in_memory(optimizer):
     wanted = torch.arange(6.0).reshape(2, 3) / 6
     parameter = nn.Parameter(torch.zeros(3, 2).T)
     settings = replace(SETTINGS, optimizer=optimizer, batch_size=30)
-    run(lambda _batch, _seed: (parameter - wanted).square().sum(), {"map": [parameter]}, settings)
+    run(
+        lambda _batch, _seed, _done: (parameter - wanted).square().sum(),
+        {"map": [parameter]},
+        settings,
+    )
     torch.testing.assert_close(parameter.detach(), wanted, atol=1e-2, rtol=0)
 
 
 def test_every_row_is_visited_once_an_epoch():
     parameter, seen = at_zero(), []
 
-    def loss_of(batch, _seed):
+    def loss_of(batch, _seed, _done):
         seen.extend(batch.tolist())
         return parameter.sum() * 0
 
@@ -84,7 +88,7 @@ def test_the_same_generator_gives_the_same_bits():
 def test_a_line_search_sees_the_same_masks_again():
     parameter, seeds = at_zero(), {}
 
-    def loss_of(batch, seed):
+    def loss_of(batch, seed, _done):
         seeds.setdefault(tuple(batch.tolist()), set()).add(seed)
         return (parameter - TARGETS[batch]).square().sum()
 
@@ -99,7 +103,7 @@ def test_groups_take_turns_in_the_first_fifth_and_then_learn_together(optimizer)
     groups = {"map": [at_zero()], "exemplars": [at_zero()]}
     moves = []
 
-    def loss_of(batch, _seed):
+    def loss_of(batch, _seed, _done):
         moves.append([float(p.detach().norm()) for (p,) in groups.values()])
         return sum((p - TARGETS[batch]).square().sum() for (p,) in groups.values())
 
@@ -157,13 +161,13 @@ def test_a_run_that_diverges_says_so(optimizer):
     parameter = nn.Parameter(torch.ones(3))
     settings = replace(SETTINGS, optimizer=optimizer)
     with pytest.raises(Diverged, match=r"diverged in epoch \d+.*(learning_rate|optimizer)"):
-        run(lambda batch, _: (parameter * 1e30).square().sum(), {"map": [parameter]}, settings)
+        run(lambda *_: (parameter * 1e30).square().sum(), {"map": [parameter]}, settings)
 
 
 def test_weight_decay_shrinks_the_map_but_not_the_exemplars():
     groups = {name: [nn.Parameter(torch.ones(3))] for name in ("map", "exemplars")}
     settings = replace(SETTINGS, weight_decay=0.5, max_epochs=20)
-    run(lambda batch, _: sum(p.sum() * 0 for (p,) in groups.values()), groups, settings)
+    run(lambda *_: sum(p.sum() * 0 for (p,) in groups.values()), groups, settings)
     assert (groups["map"][0] < 0.9).all()
     assert (groups["exemplars"][0] == 1).all()
 

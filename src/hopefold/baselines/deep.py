@@ -119,7 +119,7 @@ class Restoration:
         self._masks = torch.Generator(device=W.device)
         self.groups = {"map": [W, b, self._D, self._c]}
 
-    def __call__(self, batch: Tensor, seed: int) -> Tensor:
+    def __call__(self, batch: Tensor, seed: int, _done: float) -> Tensor:
         """The error of a batch, with holes that the seed decides."""
         x = self._task.rows.fetch(self._training[batch.numpy()]).to(self._c.device)
         with torch.no_grad():

@@ -90,6 +90,8 @@ PAPER_TRAINING: dict[str, Any] = {
     "validation_fraction": 0,
     "scale": "auto",
     "input_dropout": 0,
+    "dropout": 0,
+    "spare_components": 0,
 }
 
 

@@ -5,7 +5,6 @@ The paper ties them, C⁽¹⁾ = … = C⁽ᴼ⁾ = C, which turns a product int
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import HighOrder, SigmoidHighOrder, drop, gaussian_moment
+from hopefold.core.maps import HighOrder, SigmoidHighOrder, drop
 from hopefold.estimators.hope import HOPE, SHOPE
 
 if TYPE_CHECKING:
@@ -43,11 +42,6 @@ class UntiedHighOrder(HighOrder):
 
 class UntiedSigmoidHighOrder(UntiedHighOrder, SigmoidHighOrder):
     """S-HOPE before its factors are tied: y = P σ(W Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾) + b)."""
-
-    def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
-        """As for S-HOPE, but a product of independent factors has mean square 1."""
-        super()._start_units(x, generator)
-        self.W.mul_(math.sqrt(gaussian_moment(2 * self.order)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,7 +9,6 @@ without one it is the plain equation. No hidden train/eval switch.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -68,23 +67,34 @@ class HighOrder(nn.Module):
         x = drop(x, self.input_dropout, generator)
         return drop(torch.addmm(self.c, x, self.C.T) ** self.order, self.dropout, generator)
 
+    def hidden(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n units"]:
+        """What P projects: here the polynomial units themselves."""
+        return self.interactions(x, generator)
+
     def forward(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "n d"]:
-        """Eq. 4; with a generator, thinned at random."""
-        return self.interactions(x, generator) @ self.P.T
+        """Eq. 4, and with sigmoids eq. 5; with a generator, thinned at random."""
+        return self.hidden(x, generator) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights such that Cx + c has variance 1 on the rows ``x``, and y too."""
+        """Draw random weights: Cx + c = 1 + v, with v around 0 and so small that y is tame.
+
+        With v of deviation 1/O on the rows ``x``, (1 + v)^O is close to exp(Ov): a polynomial in
+        which low orders lead and the higher ones are there to be learned. y spreads to 1.
+        """
         self._start_units(x, generator)
         self.P.normal_(generator=generator)
         self.P.div_(_spread(self(x)))
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
-        squared_norm = x.square().sum(dim=1).mean() + 1
-        self.C.normal_(generator=generator).div_(squared_norm.sqrt())
-        self.c.normal_(generator=generator).div_(squared_norm.sqrt())
+        mean = x.mean(dim=0)
+        self.C.normal_(generator=generator)
+        self.C.div_(self.order * _spread((x - mean) @ self.C.T))
+        self.c.copy_(1 - self.C @ mean)
 
 
 class SigmoidHighOrder(HighOrder):
@@ -108,19 +118,43 @@ class SigmoidHighOrder(HighOrder):
         self.b = _weights(n_units)
         self.P = _weights(n_components, n_units)
 
-    def forward(
+    def hidden(
         self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
-    ) -> Float[Tensor, "n d"]:
-        """Eq. 5; with a generator, thinned at random."""
-        units = torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
-        return units @ self.P.T
+    ) -> Float[Tensor, "n units"]:
+        """The sigmoid units."""
+        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
-        """As for HOPE, and such that the sigmoids' inputs have mean square 1."""
+        """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
         super()._start_units(x, generator)
-        mean_square = gaussian_moment(2 * self.order) * self.W.shape[1]
-        self.W.normal_(generator=generator).div_(math.sqrt(mean_square))
-        self.b.zero_()
+        _start_layer(self.W, self.b, self.interactions(x), generator)
+
+
+class Pressed(nn.Module):
+    """A map on its way, with spare coordinates above the plane that are pressed flat.
+
+    y = (P h, height · R h), with h the hidden units of the map. Classes that would block each
+    other's way in the plane pass each other while there is height; at height 0 the map is left.
+    """
+
+    def __init__(self, map_: HighOrder, n_spare: int) -> None:
+        super().__init__()
+        self.map = map_
+        self.R = _weights(n_spare, map_.P.shape[1])
+        self.height = 1.0
+
+    def forward(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n more"]:
+        """The coordinates of the map, then the spare ones as high as they still are."""
+        hidden = self.map.hidden(x, generator)
+        return hidden @ torch.cat([self.map.P, self.height * self.R]).T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw spare coordinates that spread to deviation 1, as those of the started map do."""
+        self.R.normal_(generator=generator)
+        self.R.div_(_spread(self.map.hidden(x) @ self.R.T))
 
 
 class Deep(nn.Module):
@@ -178,10 +212,7 @@ class Deep(nn.Module):
         self, depth: int, x: Float[Tensor, "n features"], generator: torch.Generator
     ) -> None:
         """Draw the weights of one layer, given the layers below it."""
-        W, b, units = self.W[depth], self.b[depth], self.hidden(x, depth=depth)
-        W.normal_(generator=generator)
-        W.div_(_spread(units @ W.T))
-        b.copy_(-(units @ W.T).mean(dim=0))
+        _start_layer(self.W[depth], self.b[depth], self.hidden(x, depth=depth), generator)
 
     @torch.no_grad()
     def start_projection(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -246,9 +277,11 @@ def drop(values: Tensor, rate: float, generator: torch.Generator | None) -> Tens
     return values * kept.div_(1 - rate)
 
 
-def gaussian_moment(power: int) -> int:
-    """E[u^power] of a standard normal u, for an even power: 1, 3, 15, 105 for 2, 4, 6, 8."""
-    return math.prod(range(1, power, 2))
+def _start_layer(W: Tensor, b: Tensor, units: Tensor, generator: torch.Generator) -> None:
+    """Draw weights such that the next layer's inputs have mean 0 each, and spread 1."""
+    W.normal_(generator=generator)
+    W.div_(_spread(units @ W.T))
+    b.copy_(-(units @ W.T).mean(dim=0))
 
 
 def _spread(y: Tensor) -> Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from torch import nn
+
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.learning import Learned, Loss, Start, Task, learn
 from hopefold.estimators.parameters import TrainingParameters
@@ -29,6 +31,10 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     def _start_map(self, map_: Any, start: Start) -> None:
         """Draw the first weights, so that a sample of the rows spreads as it should."""
         map_.start(start.task.rows.fetch(start.sample(START_ROWS)), start.generator)
+
+    def _with_spare(self, map_: Any, start: Start) -> nn.Module:
+        """The map that is learned: the map itself, or one around it that has more coordinates."""
+        return map_
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None

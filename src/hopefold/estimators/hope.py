@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import nn
 
-from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.core.maps import HighOrder, Pressed, SigmoidHighOrder
 from hopefold.core.objectives import (
     collapse_onto_exemplars,
     collapse_onto_pairs,
@@ -16,8 +16,8 @@ from hopefold.core.objectives import (
 )
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Loss, Task, onto_exemplars, onto_pairs
+from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
+from hopefold.estimators.learning import Loss, Start, Task, onto_exemplars, onto_pairs
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -34,6 +34,7 @@ class HighOrderEmbedding(GradientEmbedding):
     conditional: bool = False
     input_dropout: float = 0.0
     dropout: float = 0.0
+    spare_components: int = 2
     order: int = 2
     n_factors: int = 400
 
@@ -57,6 +58,11 @@ wins.""",
             """``"collapse"`` pulls a row onto all exemplars of its class; ``"spread"`` to any of
 them, so that they may lie apart (``exemplars="joint"`` only).""",
         ),
+        "spare_components": (
+            "int",
+            """Dimensions that the map has besides in training, so that classes can pass each other:
+they are pressed flat on the way, and the learned map does not have them.""",
+        ),
         "conditional": (
             "bool",
             """Normalise the pairwise objective row by row instead of over all pairs of a batch. The
@@ -68,6 +74,7 @@ objective on exemplars is always so.""",
         super()._check_parameters()
         checks.check_number("input_dropout", self.input_dropout, 0, 1)
         checks.check_number("dropout", self.dropout, 0, 1)
+        checks.check_whole("spare_components", self.spare_components, at_least=0)
         checks.check_whole("order", self.order, at_least=1, at_most=20)
         checks.check_whole("n_factors", self.n_factors, at_least=1)
         checks.check_choice("objective", self.objective, tuple(OBJECTIVES))
@@ -82,6 +89,13 @@ objective on exemplars is always so.""",
         if self.n_neighbors == "auto" and with_exemplars:
             return None
         return super()._resolve_n_neighbors(with_exemplars=with_exemplars)
+
+    def _with_spare(self, map_: Any, start: Start) -> nn.Module:
+        if not self.spare_components:
+            return map_
+        pressed = Pressed(map_, self.spare_components)
+        pressed.start(start.task.rows.fetch(start.sample(START_ROWS)), start.generator)
+        return pressed
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         if self.exemplars == "joint":
@@ -144,7 +158,7 @@ class SHOPE(HighOrderEmbedding):
         Most features that are multiplied with each other in a polynomial unit.
     n_factors : int, default=400
         Polynomial units.
-    n_units : int, default=400
+    n_units : int, default=600
         Sigmoid units.
     {parameters}
 
@@ -161,8 +175,10 @@ class SHOPE(HighOrderEmbedding):
 
     """
 
-    n_units: int = 400
-    input_dropout: float = 0.05
+    n_units: int = 600
+    input_dropout: float = 0.2
+    dropout: float = 0.3
+    learning_rate: float = 4e-3
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
+from hopefold.core.maps import Pressed
 from hopefold.core.neighbors import class_shares
 from hopefold.data.rows import Rows
 from hopefold.estimators.embedding import embed
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Rows of a class that joint exemplars start from.
 START_ROWS_A_CLASS = 2_000
+
+#: Share of the run after which spare coordinates are flat.
+FLAT = 0.8
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
@@ -127,6 +131,8 @@ class Method(Protocol):
 
     def _start_map(self, map_: Any, start: Start) -> None: ...
 
+    def _with_spare(self, map_: Any, start: Start) -> nn.Module: ...
+
     def _make_loss(self, task: Task, training: ndarray) -> Loss: ...
 
 
@@ -142,13 +148,15 @@ def learn(
     random = np.random.RandomState(task.seed)
     generator = torch.Generator().manual_seed(task.seed)
     map_ = method._make_map(task.rows.n_features)
-    method._start_map(map_, Start(task, training, random, generator))
-    map_.to(task.device)
+    start = Start(task, training, random, generator)
+    method._start_map(map_, start)
+    learning_map = method._with_spare(map_, start).to(task.device)
 
     exemplars, labels = start_exemplars(task, training, random)
-    attempt = _Attempt(task, map_, method._make_loss(task, training), training, exemplars, labels)
+    loss = method._make_loss(task, training)
+    attempt = _Attempt(task, map_, learning_map, loss, training, exemplars, labels)
 
-    groups = {"map": list(map_.parameters())}
+    groups = {"map": list(learning_map.parameters())}
     if task.exemplars == "joint":
         groups["exemplars"] = [attempt.exemplars]
     run = minimise(
@@ -229,6 +237,7 @@ class _Attempt:
         self,
         task: Task,
         map_: nn.Module,
+        learning_map: nn.Module,
         loss: Loss,
         training: ndarray,
         exemplars: Tensor,
@@ -238,6 +247,7 @@ class _Attempt:
         self._exemplar_labels = exemplar_labels
         self._task = task
         self._map = map_
+        self._learning_map = learning_map
         self._loss = loss
         self._training = training
         self._masks = torch.Generator(device=task.device)
@@ -247,11 +257,13 @@ class _Attempt:
         self._weighted = bool((task.class_weights != 1).any())
         self._numbers: Tensor | None = None
 
-    def loss(self, numbers: Tensor, seed: int) -> Tensor:
+    def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor:
         """The loss of the rows with these numbers, with masks that the seed decides."""
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
             self._numbers, self._batch = numbers, self._fetch(self._training[numbers.numpy()])
-        return self._loss(self._map, self._batch, self._masks.manual_seed(seed))
+        if isinstance(self._learning_map, Pressed):
+            self._learning_map.height = max(0.0, 1 - done / FLAT)
+        return self._loss(self._learning_map, self._batch, self._masks.manual_seed(seed))
 
     def validation_on(
         self, held_out: ndarray, random: np.random.RandomState

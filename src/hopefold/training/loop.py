@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
 
 def minimise(
-    loss_of: Callable[[Tensor, int], Tensor],
+    loss_of: Callable[[Tensor, int, float], Tensor],
     groups: Groups,
     n_rows: int,
     settings: Training,
@@ -44,8 +44,9 @@ def minimise(
 ) -> Run:
     """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
 
-    ``loss_of`` takes the numbers of the rows of a batch, and a seed for its random masks: the same
-    arguments give the same loss, as a line search must be able to expect. ``mistakes`` tells how
+    ``loss_of`` takes the numbers of the rows of a batch, a seed for its random masks, and how much
+    of the run is done: the same arguments give the same loss, as a line search must be able to
+    expect. ``mistakes`` tells how
     wrong each held-out row is at the moment: then the best epoch is kept, and the run stops when
     nothing has improved for ``settings.patience`` epochs. Without, the last epoch is kept.
     """
@@ -61,7 +62,7 @@ def minimise(
         seeds = torch.randint(2**62, (n_batches,), generator=generator).tolist()
         for number, batch in enumerate(shuffled):
             done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
-            closure = partial(loss_of, batch, seeds[number])
+            closure = partial(loss_of, batch, seeds[number], done)
             for turn in _turns(tuple(groups), done, settings):
                 loss = optimizer.step(closure, turn, done)
             total = total + loss.cpu() * (len(batch) / n_rows)
