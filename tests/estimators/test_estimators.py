@@ -171,6 +171,13 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])
+@pytest.mark.parametrize(("n_features", "dropped"), [(49, 0.0), (50, 0.2)])
+def test_features_are_dropped_where_others_can_stand_in_for_them(cls, n_features, dropped):
+    assert cls()._make_map(n_features).input_dropout == dropped
+    assert cls(input_dropout=0.1)._make_map(n_features).input_dropout == 0.1
+
+
+@pytest.mark.parametrize("cls", [HOPE, SHOPE])
 def test_spare_dimensions_are_gone_when_the_map_is_learned(cls, three_blobs, monkeypatch):
     heights = []
     forward = Pressed.forward

@@ -119,6 +119,27 @@ def sweep(
     _run(to_do, sweep_folder(folder), workers)
 
 
+@app.command("try")
+def try_(
+    method: Annotated[str, typer.Argument(help="A method's whole name, e.g. S-HOPE.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="name=value, as JSON; as often as need be.")
+    ] = None,
+    data: Annotated[list[str] | None, typer.Option(help="digits, usps, mnist or vgg.")] = None,
+    splits: Annotated[int, typer.Option(min=1, help="Seeds or splits, from 0 on.")] = 1,
+    again: Again = False,
+    workers: Workers = CPUS,
+    results: Folder = None,
+) -> None:
+    """Try other settings on validation parts; each run appends one JSON line to trials/."""
+    from hopefold.bench.run import missing
+    from hopefold.bench.trials import make_trials, trials_folder
+
+    folder = trials_folder(results or default_folder())
+    jobs = make_trials(method, settings or (), data or ("usps",), splits)
+    _run(missing(jobs, folder, _tell, again=again), folder, workers)
+
+
 @app.command()
 def tables(
     name: Annotated[str | None, typer.Option(help=f"One of {', '.join(TABLES)}.")] = None,

@@ -166,11 +166,19 @@ def sweep_table(folder: Path, _part: str) -> str:
     return sweep_tables(folder)
 
 
+def trials_table(folder: Path, _part: str) -> str:
+    """What was tried on the way to the defaults; always on validation parts."""
+    from hopefold.bench import trials  # heavy
+
+    return trials.trials_table(folder)
+
+
 #: From a folder and a part: what does not come from the runs of a plan.
 BESIDE: dict[str, Callable[[Path, str], str]] = {
     "exemplars": exemplars_table,
     "speed": speed_table,
     "sweep": sweep_table,
+    "trials": trials_table,
 }
 
 

@@ -50,7 +50,7 @@ class UntiedHOPE(HOPE):
 
     def _make_map(self, n_features: int) -> nn.Module:
         sizes = (n_features, self.n_components, self.order, self.n_factors)
-        return UntiedHighOrder(*sizes, **_dropout(self))
+        return UntiedHighOrder(*sizes, **self._dropout(n_features))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -59,8 +59,4 @@ class UntiedSHOPE(SHOPE):
 
     def _make_map(self, n_features: int) -> nn.Module:
         sizes = (n_features, self.n_components, self.order, self.n_factors, self.n_units)
-        return UntiedSigmoidHighOrder(*sizes, **_dropout(self))
-
-
-def _dropout(model: Any) -> dict[str, Any]:
-    return {"input_dropout": model.input_dropout, "dropout": model.dropout}
+        return UntiedSigmoidHighOrder(*sizes, **self._dropout(n_features))

@@ -22,6 +22,10 @@ from hopefold.estimators.learning import Loss, Start, Task, onto_exemplars, onto
 if TYPE_CHECKING:
     from numpy import ndarray
 
+#: From so many features on, a fifth of them is dropped in training: others stand in for them.
+MANY_FEATURES = 50
+INPUT_DROPOUT = 0.2
+
 OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
 
 
@@ -32,9 +36,10 @@ class HighOrderEmbedding(GradientEmbedding):
     exemplars: str | None = "joint"
     objective: str = "collapse"
     conditional: bool = False
-    input_dropout: float = 0.0
-    dropout: float = 0.0
-    spare_components: int = 2
+    input_dropout: float | str = "auto"
+    dropout: float | str = "auto"
+    spare_components: int = 0
+    learning_rate: float = 2e-3
     order: int = 2
     n_factors: int = 400
 
@@ -58,6 +63,20 @@ wins.""",
             """``"collapse"`` pulls a row onto all exemplars of its class; ``"spread"`` to any of
 them, so that they may lie apart (``exemplars="joint"`` only).""",
         ),
+        "max_epochs": (
+            'int or "auto"',
+            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 40 to 100 passes;
+50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+        ),
+        "input_dropout": (
+            'float or "auto"',
+            """Share of the features that are dropped at random in training. ``"auto"``: 0.2 where
+there are 50 features or more, else 0.""",
+        ),
+        "dropout": (
+            'float or "auto"',
+            "Share of the polynomial units that are dropped at random in training.",
+        ),
         "spare_components": (
             "int",
             """Dimensions that the map has besides in training, so that classes can pass each other:
@@ -72,8 +91,9 @@ objective on exemplars is always so.""",
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_number("input_dropout", self.input_dropout, 0, 1)
-        checks.check_number("dropout", self.dropout, 0, 1)
+        for name in ("input_dropout", "dropout"):
+            if getattr(self, name) != "auto":
+                checks.check_number(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
         checks.check_whole("order", self.order, at_least=1, at_most=20)
         checks.check_whole("n_factors", self.n_factors, at_least=1)
@@ -89,6 +109,17 @@ objective on exemplars is always so.""",
         if self.n_neighbors == "auto" and with_exemplars:
             return None
         return super()._resolve_n_neighbors(with_exemplars=with_exemplars)
+
+    def _epochs(self, steps: float) -> int:
+        """Enough epochs of so many steps; a few more, as inputs are dropped."""
+        return max(super()._epochs(steps), 40)
+
+    def _dropout(self, n_features: int) -> dict[str, float]:
+        """What the map drops in training: features only where others can stand in for them."""
+        auto = {"input_dropout": INPUT_DROPOUT if n_features >= MANY_FEATURES else 0.0}
+        auto["dropout"] = 0.0
+        asked = {name: getattr(self, name) for name in auto}
+        return {name: auto[name] if asked[name] == "auto" else asked[name] for name in auto}
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
@@ -140,8 +171,7 @@ class HOPE(HighOrderEmbedding):
             self.n_components,
             self.order,
             self.n_factors,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
+            **self._dropout(n_features),
         )
 
 
@@ -176,9 +206,7 @@ class SHOPE(HighOrderEmbedding):
     """
 
     n_units: int = 600
-    input_dropout: float = 0.2
-    dropout: float = 0.3
-    learning_rate: float = 4e-3
+    spare_components: int = 2
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -191,6 +219,5 @@ class SHOPE(HighOrderEmbedding):
             self.order,
             self.n_factors,
             self.n_units,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
+            **self._dropout(n_features),
         )
