@@ -171,10 +171,17 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])
-@pytest.mark.parametrize(("n_features", "dropped"), [(49, 0.0), (50, 0.2)])
+@pytest.mark.parametrize(("n_features", "dropped"), [(49, 0.0), (50, 0.25)])
 def test_features_are_dropped_where_others_can_stand_in_for_them(cls, n_features, dropped):
     assert cls()._make_map(n_features).input_dropout == dropped
     assert cls(input_dropout=0.1)._make_map(n_features).input_dropout == 0.1
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epochs"), [(500, 100), (8_000, 70), (60_000, 70), (100_000, 50), (10**7, 10)]
+)
+def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, epochs):
+    assert SHOPE()._settings(n_rows, sparse=False).max_epochs == epochs
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])

@@ -22,9 +22,12 @@ from hopefold.estimators.learning import Loss, Start, Task, onto_exemplars, onto
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: From so many features on, a fifth of them is dropped in training: others stand in for them.
+#: From so many features on, a quarter of them is dropped in training: others stand in for them.
 MANY_FEATURES = 50
-INPUT_DROPOUT = 0.2
+INPUT_DROPOUT = 0.25
+
+#: Steps after which no data need more epochs than a few.
+MANY_STEPS = 20_000
 
 OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
 
@@ -65,12 +68,12 @@ them, so that they may lie apart (``exemplars="joint"`` only).""",
         ),
         "max_epochs": (
             'int or "auto"',
-            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 40 to 100 passes;
-50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100 passes,
+and fewer passes, down to 10, where that makes more than 20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "input_dropout": (
             'float or "auto"',
-            """Share of the features that are dropped at random in training. ``"auto"``: 0.2 where
+            """Share of the features that are dropped at random in training. ``"auto"``: 0.25 where
 there are 50 features or more, else 0.""",
         ),
         "dropout": (
@@ -111,8 +114,10 @@ objective on exemplars is always so.""",
         return super()._resolve_n_neighbors(with_exemplars=with_exemplars)
 
     def _epochs(self, steps: float) -> int:
-        """Enough epochs of so many steps; a few more, as inputs are dropped."""
-        return max(super()._epochs(steps), 40)
+        """More than others need, as inputs are dropped; fewer where there are very many rows."""
+        if self.optimizer != "adam":
+            return super()._epochs(steps)
+        return round(min(max(super()._epochs(steps), 70), max(MANY_STEPS / steps, 10)))
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
