@@ -68,8 +68,9 @@ them, so that they may lie apart (``exemplars="joint"`` only).""",
         ),
         "max_epochs": (
             'int or "auto"',
-            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100 passes,
-and fewer passes, down to 10, where that makes more than 20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100
+passes, and fewer, down to 10, where these make more than 20,000 steps; 50 for the optimizers
+``"cg"`` and ``"lbfgs"``.""",
         ),
         "input_dropout": (
             'float or "auto"',
