@@ -52,3 +52,15 @@ def test_no_more_rows_are_fetched_than_allowed(two_pairs_of_clumps):
         max_rows=15,
     )
     assert fetched == [15, 15]
+
+
+def test_sparse_rows_with_long_indices_are_clustered_like_others():
+    rows = sparse.random_array((40, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    long = rows.copy()
+    long.indices, long.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    labels = np.repeat([0, 1], 20)
+    centres = [
+        kmeans_per_class(lambda members, X=X: X[members], labels, [2, 2], np.random.RandomState(0))
+        for X in (rows, long)
+    ]
+    np.testing.assert_allclose(centres[0][0], centres[1][0])

@@ -104,7 +104,7 @@ def kmeans_centres(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]
     """Two k-means centres a class, in the input space, and their labels."""
     classes, codes = np.unique(y, return_inverse=True)
     centres, labels = kmeans_per_class(
-        lambda members: np.asarray(X[members], dtype=np.float32),
+        lambda members: X[members].astype(np.float32),
         codes,
         np.minimum(np.bincount(codes), CENTRES).tolist(),
         np.random.RandomState(seed),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from hopefold.bench.convnet import features
+from hopefold.bench.small_sets import SMALL_SETS
 from hopefold.data.sets import FOLDER_VARIABLE, DataSet, load_set
 from hopefold.errors import InvalidParameter
 
@@ -48,7 +50,7 @@ def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Pa
 
     Parameters
     ----------
-    data : {"digits", "mnist", "usps", "vgg"}
+    data : {"digits", "mnist", "usps", "vgg"} or one of `SMALL_SETS`
         Which set. Pixels are as in their files; ``"vgg"``: 512 features of a convnet on MNIST.
     split : int
         Seeds the cut into training and test part (not on MNIST, whose cut is official), and the
@@ -115,11 +117,19 @@ def _vgg(_split: int, final: bool) -> Parts:
     return Parts(X, mnist.y, X_new, mnist.y_new)
 
 
+def _small(name: str, split: int, final: bool) -> Parts:
+    """70/30, stratified."""
+    X, y = SMALL_SETS[name]()
+    cut = _cut(X, y, 0.3, split)
+    return Parts(*(cut if final else _cut(cut[0], cut[1], VALIDATION, split)))
+
+
 PARTS: dict[str, Callable[[int, bool], Parts]] = {
     "digits": _digits,
     "usps": _usps,
     "mnist": _mnist,
     "vgg": _vgg,
+    **{name: partial(_small, name) for name in SMALL_SETS},
 }
 
 Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]

@@ -12,8 +12,12 @@ import numpy as np
 from hopefold.bench.comparison import Runs, compare
 from hopefold.bench.paper import SHORT, TABLES, Table
 from hopefold.bench.records import Record, alike, read_records
+from hopefold.bench.small_sets import SMALL_SETS
 
 NOT_RUN = "not run yet"
+
+#: How a map of the defaults is judged.
+WAYS = ("5-NN", "exemplars")
 
 MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
 
@@ -50,7 +54,8 @@ class Results:
 
 def read_results(folder: Path, part: str = "test") -> Results:
     """All runs of a folder."""
-    return Results((record for data in SHORT for record in read_records(folder, data)), part)
+    sets = (*SHORT, *SMALL_SETS)
+    return Results((record for data in sets for record in read_records(folder, data)), part)
 
 
 def paper_table(table: Table, results: Results) -> str:
@@ -129,10 +134,26 @@ def short_table(results: Results) -> str:
     return markdown(headings, lines)
 
 
+def defaults_table(results: Results) -> str:
+    """Data of many kinds, each fitted once with the defaults: the map beside the raw columns."""
+    lines = []
+    for data in SMALL_SETS:
+        raw = results.runs(data, "raw")
+        cells = [percent(raw, "all") or NOT_RUN]
+        for method in ("S-HOPE", "HOPE"):
+            cells += [percent(results.runs(data, method), error) for error in ("all", "predict")]
+        cells.append(percent(results.runs(data, "supervised UMAP"), "all") or "–")
+        lines.append([data, f"{raw[0].n_train:,}" if raw else "", *cells])
+    headings = ["error, %", "rows", "5-NN, scaled columns"]
+    headings += [f"{method}, {what}" for method in ("S-HOPE", "HOPE") for what in WAYS]
+    return markdown([*headings, "supervised UMAP, 5-NN"], lines)
+
+
 MAKERS: dict[str, Callable[[Results], str]] = {
     **{name: partial(paper_table, table) for name, table in TABLES.items()},
     "resources": resources_table,
     "short": short_table,
+    "defaults": defaults_table,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -34,7 +34,7 @@ def kmeans_per_class(
         members = np.flatnonzero(labels == label)
         if max_rows is not None and len(members) > max_rows:
             members = np.sort(random_state.choice(members, max_rows, replace=False))
-        rows = rows_of(members)
+        rows = _with_short_indices(rows_of(members))
         if n_centres == 1:
             centres.append(np.asarray(rows.mean(axis=0)).reshape(1, -1))
         elif n_centres == len(members):
@@ -45,3 +45,12 @@ def kmeans_per_class(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 centres.append(kmeans.fit(rows).cluster_centers_)
     return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)
+
+
+def _with_short_indices(rows: Any) -> Any:
+    """scikit-learn's k-means takes 32-bit indices alone; those of a few rows always fit."""
+    if isinstance(rows, np.ndarray) or rows.indices.dtype == np.int32:
+        return rows
+    short = rows.copy()
+    short.indices, short.indptr = (part.astype(np.int32) for part in (rows.indices, rows.indptr))
+    return short

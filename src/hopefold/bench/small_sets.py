@@ -1,0 +1,61 @@
+"""Small data of many kinds, on which the defaults are checked: tables, text, made-up shapes.
+
+They were listed before any of them was fitted, and no default was chosen on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import datasets
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+SEED = 0
+
+#: Words of the made-up text: shared by all topics, and of each topic's own.
+COMMON_WORDS, OWN_WORDS = 3_000, 150
+
+
+def make_text(n_rows: int = 3_000, n_topics: int = 12, seed: int = SEED) -> tuple[Any, ndarray]:
+    """Counts of words in short texts on a few topics, as CSR, and their topics.
+
+    Words are as frequent as Zipf says. A tenth of a text's words are of its topic's own, and as
+    many again of any topic's: a text that mentions another topic is not of it.
+    """
+    random = np.random.RandomState(seed)
+    topics = random.randint(n_topics, size=n_rows)
+    n_words = COMMON_WORDS + n_topics * OWN_WORDS
+    zipf = 1 / np.arange(1, COMMON_WORDS + 1)
+    rows, columns = [], []
+    for row, topic in enumerate(topics):
+        length = random.randint(40, 160)
+        kinds = random.choice(3, size=length, p=[0.8, 0.1, 0.1])
+        words = random.choice(COMMON_WORDS, size=length, p=zipf / zipf.sum())
+        other = np.where(kinds == 1, topic, random.randint(n_topics, size=length))
+        own = COMMON_WORDS + other * OWN_WORDS + random.randint(OWN_WORDS, size=length)
+        rows.append(np.full(length, row))
+        columns.append(np.where(kinds == 0, words, own))
+    entries = (np.ones(sum(map(len, rows))), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_array(entries, shape=(n_rows, n_words)), topics
+
+
+SMALL_SETS: dict[str, Callable[[], tuple[Any, ndarray]]] = {
+    "iris": lambda: datasets.load_iris(return_X_y=True),
+    "wine": lambda: datasets.load_wine(return_X_y=True),
+    "cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+    "text": make_text,
+    "blobs": lambda: datasets.make_blobs(3_000, 10, centers=20, cluster_std=3, random_state=SEED),
+    "moons": lambda: datasets.make_moons(2_000, noise=0.2, random_state=SEED),
+    "circles": lambda: datasets.make_circles(2_000, noise=0.1, factor=0.6, random_state=SEED),
+    "quantiles": lambda: datasets.make_gaussian_quantiles(
+        n_samples=4_000, n_features=8, n_classes=4, random_state=SEED
+    ),
+    "classification": lambda: datasets.make_classification(
+        5_000, 30, n_informative=15, n_classes=6, n_clusters_per_class=2, random_state=SEED
+    ),
+}

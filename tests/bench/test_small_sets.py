@@ -1,0 +1,48 @@
+"""Small data of many kinds: what they are, and that the bench can run them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from typer.testing import CliRunner
+
+from hopefold.bench.__main__ import app
+from hopefold.bench.methods import METHODS
+from hopefold.bench.parts import load_parts
+from hopefold.bench.small_sets import SMALL_SETS, make_text
+
+
+@pytest.mark.parametrize("name", SMALL_SETS)
+def test_a_set_is_the_same_each_time_and_is_cut_by_the_split(name):
+    one, again = load_parts(name, 0, final=True), load_parts(name, 0, final=True)
+    np.testing.assert_array_equal(one.y_new, again.y_new)
+    other = load_parts(name, 1, final=True)
+    assert one.X.shape == other.X.shape
+    assert len(np.unique(one.y)) == len(np.unique(one.y_new))
+    assert (one.y != other.y).any()
+
+
+def test_text_is_sparse_and_each_topic_has_words_of_its_own():
+    X, topics = make_text(400, 3)
+    assert sparse.issparse(X)
+    assert X.nnz < 0.05 * np.prod(X.shape)
+    own = X[:, 3_000:3_150].sum(axis=1)
+    assert own[topics == 0].mean() > 2 * own[topics != 0].mean()
+
+
+def test_raw_columns_of_a_small_set_are_scaled_before_they_are_compared():
+    wine = load_parts("wine", 0, final=False)
+    scaled = METHODS["raw"].make("wine", 0).fit(wine.X, wine.y).transform(wine.X)
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-4)
+    assert METHODS["raw"].make("mnist", 0).scale is None
+
+
+def test_the_bench_runs_sparse_text_and_tells_it(tmp_path):
+    folder = ["--results", str(tmp_path)]
+    run = ["run", "--data", "text", "--data", "iris", "--only", "raw", "--final", "--workers", "1"]
+    result = CliRunner().invoke(app, [*run, *folder])
+    assert result.exit_code == 0, result.output
+    table = CliRunner().invoke(app, ["tables", "--name", "defaults", *folder]).output
+    assert "| text | 2,100 | " in table
+    assert "| wine |  | not run yet |" in table
