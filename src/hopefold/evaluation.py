@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils import check_random_state
 
 from hopefold.core.neighbors import nearest, vote
 from hopefold.errors import ChanceWarning, InvalidParameter
@@ -125,11 +124,16 @@ def permutation_test(
 
     """
     checks.check_whole("n_permutations", n_permutations, at_least=1)
+    if not isinstance(model, SupervisedEmbedding):
+        raise InvalidParameter(
+            f"{model!r} is not one of hopefold's own estimators, which hold rows out: give one of "
+            "them, or use scikit-learn's permutation_test_score."
+        )
     if not model.validation_fraction > 0:
         raise InvalidParameter(
             "the test compares held-out errors, but validation_fraction=0: set it, e.g. to 0.1."
         )
-    random = check_random_state(random_state)
+    random = checks.check_seed(random_state)
     labels = np.asarray(y)
     shuffled = [labels, *(random.permutation(labels) for _ in range(n_permutations))]
     with warnings.catch_warnings():

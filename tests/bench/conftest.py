@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hopefold.bench.measure import settings_of
+from hopefold.bench.methods import METHODS
 from hopefold.bench.records import Record, pack
 from hopefold.data.sets import DataSet
 
@@ -19,7 +21,7 @@ def record():
         kinds = ("all", "kmeans", "joint")
         fields = {
             "quick": False,
-            "settings": {"estimator": "SHOPE", "order": 2, "random_state": split},
+            "settings": settings_of(METHODS[method].make(data, split)),
             "errors": dict.fromkeys(kinds, float(mistaken.mean())),
             "mistakes": dict.fromkeys(kinds, pack(mistaken)),
             "n_train": 100,

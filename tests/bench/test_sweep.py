@@ -135,7 +135,7 @@ def test_tables_have_mean_and_deviation_by_size(small, tmp_path, of_job):
     # 10 % and 30 %: mean 20, deviation √(2 · 10²) = 14.14; the default is bold
     both = ["**20.00 ± 14.14**"] * 2
     assert cells(tables, "by O, order", "2") == ["2", *both, "20.00", "20.00", "2 / 1"]
-    assert cells(tables, "by m, sigmoid units", "400") == ["400", *both, "2"]
+    assert cells(tables, "by m, sigmoid units", "600") == ["600", *both, "2"]
     assert cells(tables, "by O, order", "1")[1:3] == ["not run yet"] * 2
 
 

@@ -69,9 +69,17 @@ def test_the_newest_run_of_a_split_counts(record):
 
 
 def test_runs_with_older_settings_are_not_mixed_with_newer_ones(record):
-    older = [record(split=s, wrong=[0, 1], settings={"order": 1}) for s in range(3)]
-    newer = record(split=0, wrong=[0], settings={"order": 2})
+    today = record().settings
+    older = [record(split=s, wrong=[0, 1], settings=today | {"order": 1}) for s in range(3)]
+    newer = record(split=0, wrong=[0])
     assert line(MAKERS["usps"](Results([*older, newer])), "S-HOPE")[2] == "10.00"
+
+
+def test_a_row_that_was_run_with_earlier_settings_alone_is_marked(record):
+    earlier = record(wrong=[0], settings=record().settings | {"n_units": 5})
+    for name in ("usps", "short"):
+        assert "the settings of an earlier version" in MAKERS[name](Results([earlier]))
+        assert "the settings of an earlier version" not in MAKERS[name](Results([record()]))
 
 
 def test_the_short_table_has_raw_map_and_exemplars(record, tmp_path):

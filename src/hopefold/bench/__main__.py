@@ -38,7 +38,7 @@ CPUS = os.cpu_count() or 1
 @app.command()
 def run(
     plan: Annotated[str, typer.Option(help="core, full or quick.")] = "core",
-    only: Annotated[list[str] | None, typer.Option(help="Methods with this in the name.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A method, or a part of names.")] = None,
     data: Annotated[list[str] | None, typer.Option(help="digits, usps, mnist or vgg.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
     again: Again = False,
@@ -137,7 +137,9 @@ def try_(
 
     folder = trials_folder(results or default_folder())
     jobs = make_trials(method, settings or (), data or ("usps",), splits)
-    _run(missing(jobs, folder, _tell, again=again), folder, workers)
+    to_do = missing(jobs, folder, _tell, again=again)
+    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
+    _run(to_do, folder, workers)
 
 
 @app.command()

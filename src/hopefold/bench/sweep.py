@@ -24,9 +24,9 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
     "usps": {
         "order": (1, 2, 3, 4, 5),
         "n_factors": (100, 200, 400, 800, 1_200),
-        "n_units": (100, 200, 400, 800),
+        "n_units": (150, 300, 600, 1_200),
     },
-    "mnist": {"order": (1, 2, 3), "n_factors": (200, 800), "n_units": (200, 800)},
+    "mnist": {"order": (1, 2, 3), "n_factors": (200, 800), "n_units": (300, 1_200)},
 }
 N_SPLITS = {"usps": 3, "mnist": 1}
 

@@ -16,6 +16,8 @@ from hopefold.bench.small_sets import SMALL_SETS
 
 NOT_RUN = "not run yet"
 
+EARLIER = "with the settings of an earlier version, not run again yet"
+
 #: How a map of the defaults is judged.
 WAYS = ("5-NN", "exemplars")
 
@@ -73,13 +75,14 @@ def paper_table(table: Table, results: Results) -> str:
                 [
                     row.name,
                     ("–" if row.paper is None else f"{row.paper:.2f}") + _mark(row.note, notes),
-                    percent(runs, row.error) or NOT_RUN,
-                    (percent(faithful, row.error) or NOT_RUN) if row.faithful else "",
+                    (percent(runs, row.error) or NOT_RUN) + _mark(_age(runs), notes),
+                    (percent(faithful, row.error) or NOT_RUN) + _mark(_age(faithful), notes)
+                    if row.faithful
+                    else "",
                     f"{len(runs)} / {len(faithful)}" if row.faithful else str(len(runs)),
                 ]
             )
-    below = [f"{mark} {note}." for mark, note in zip(MARKS, notes, strict=False)]
-    below += comparisons(table, results)
+    below = _told(notes) + comparisons(table, results)
     headings = ["error, %", "paper", "ours", "faithful", "runs"]
     return "\n\n".join([f"**{table.title}**", markdown(headings, lines), *below])
 
@@ -100,6 +103,16 @@ def comparisons(table: Table, results: Results) -> list[str]:
     return [compare(best, rival) for rival in rivals.values()]
 
 
+def _age(runs: Sequence[Record]) -> str:
+    """A note where the runs have other settings than the method has today."""
+    from hopefold.bench.plans import Job  # heavy
+    from hopefold.bench.run import is_done
+
+    jobs = [Job(run.method, run.data, run.split, run.part == "test") for run in runs]
+    today = all(is_done(job, [run]) for job, run in zip(jobs, runs, strict=True))
+    return "" if today else EARLIER
+
+
 def resources_table(results: Results) -> str:
     """Seconds of a fit on one thread, and the most memory that a run had, by method."""
     sets = ("usps", "mnist")
@@ -117,6 +130,7 @@ def resources_table(results: Results) -> str:
 
 def short_table(results: Results) -> str:
     """S-HOPE with its defaults on each data set."""
+    notes: list[str] = []
     lines = []
     for data, paper in SHORT.items():
         runs, joint = results.runs(data, "S-HOPE"), results.runs(data, "S-HOPE", "joint")
@@ -127,11 +141,11 @@ def short_table(results: Results) -> str:
                 percent(runs, "all") or NOT_RUN,
                 percent(joint, "joint") or NOT_RUN,
                 paper,
-                str(len(runs)),
+                str(len(runs)) + _mark(_age(runs), notes),
             ]
         )
     headings = ["error, %", "raw 5-NN", "2-D, 5-NN", "2-D, 20 exemplars", "paper", "runs"]
-    return markdown(headings, lines)
+    return "\n\n".join([markdown(headings, lines), *_told(notes)])
 
 
 def defaults_table(results: Results) -> str:
@@ -227,6 +241,10 @@ def _mark(note: str, notes: list[str]) -> str:
     if note not in notes:
         notes.append(note)
     return f" {MARKS[notes.index(note)]}"
+
+
+def _told(notes: Sequence[str]) -> list[str]:
+    return [f"{mark} {note}." for mark, note in zip(MARKS, notes, strict=False)]
 
 
 def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -42,6 +42,8 @@ def make_trials(
     if unknown := [name for name in data if name not in PARTS]:
         raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(PARTS)}.")
     changes = dict(_read(setting) for setting in settings)
+    if "random_state" in changes:
+        raise InvalidParameter("random_state is the number of the split: ask for more --splits.")
     known = METHODS[method].make(data[0], 0).get_params(deep=False)
     if strange := [name for name in changes if name not in known]:
         raise InvalidParameter(

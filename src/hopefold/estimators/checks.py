@@ -68,8 +68,8 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
     if bdtr(0, n_held_out, blind) < CHANCE:
         message = (
             f"the map may show what is not there: its error on {n_held_out} held-out rows is "
-            f"{error:.1%}, no better than always naming the commonest class ({blind:.1%}). Do not "
-            "read clusters into it; look for features that tell the classes apart."
+            f"{error:.1%}, not clearly better than the {blind:.1%} of always naming the commonest "
+            "class. Do not read clusters into it; give more rows, or features that tell more."
         )
     else:
         message = (
@@ -153,6 +153,12 @@ def check_number(name: str, value: Any, low: float, high: float, *, open_low: bo
         bounds = f"{'above' if open_low else 'of at least'} {low:g}"
         below = f" and below {high:g}" if np.isfinite(high) else ""
         raise InvalidParameter(f"{name}={value!r}: give a number {bounds}{below}.")
+
+
+def check_number_or_auto(name: str, value: Any, low: float, high: float) -> None:
+    """Is the parameter ``"auto"``, or a number in [low, high)?"""
+    if not (isinstance(value, str) and value == "auto"):
+        check_number(name, value, low, high)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

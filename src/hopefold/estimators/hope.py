@@ -96,8 +96,7 @@ objective on exemplars is always so.""",
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("input_dropout", "dropout"):
-            if getattr(self, name) != "auto":
-                checks.check_number(name, getattr(self, name), 0, 1)
+            checks.check_number_or_auto(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
         checks.check_whole("order", self.order, at_least=1, at_most=20)
         checks.check_whole("n_factors", self.n_factors, at_least=1)

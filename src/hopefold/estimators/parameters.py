@@ -100,10 +100,11 @@ reference_embedding_, reference_labels_ : ndarray
 classes_, class_weight_ : ndarray
     The labels, sorted, and how much each weighs.
 validation_error_ : float or None
-    Error on the held-out rows of the epoch that was kept, from before any refit.
+    Error on the held-out rows of the epoch that was kept, from before any refit; rows count as
+    ``class_weight`` says.
 train_error_ : float
-    Error on the training rows themselves: how far it lies below ``validation_error_`` tells how
-    much the map flatters.
+    The same on the training rows themselves: how far it lies below ``validation_error_`` tells
+    how much the map flatters.
 n_iter_ : int
     The number of epochs kept.
 history_ : list of dict
