@@ -60,7 +60,7 @@ def test_a_way_decides_as_the_model_does(three_blobs):
 
 
 def test_sizes_are_told_once_where_the_papers_are_the_defaults():
-    assert speed.sizes_of(SHOPE, "mnist").keys() == {"default and paper"}
+    assert speed.sizes_of(HOPE, "mnist").keys() == {"default and paper"}
     sizes = speed.sizes_of(HOPE, "usps")
     assert sizes["default"] == {"order": 3, "n_factors": 300}
     assert sizes["paper"] == {"order": 3, "n_factors": 600}
