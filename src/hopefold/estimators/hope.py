@@ -22,9 +22,10 @@ from hopefold.estimators.learning import Loss, Start, Task, onto_exemplars, onto
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: From so many features on, a quarter of them is dropped in training: others stand in for them.
-MANY_FEATURES = 50
+#: The most features that are dropped in training, and how many there must be for that: the more
+#: there are, the more of them others can stand in for.
 INPUT_DROPOUT = 0.25
+MANY_FEATURES = 250
 
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
@@ -74,8 +75,8 @@ passes, and fewer, down to 10, where these make more than 20,000 steps; 50 for t
         ),
         "input_dropout": (
             'float or "auto"',
-            """Share of the features that are dropped at random in training. ``"auto"``: 0.25 where
-there are 50 features or more, else 0.""",
+            """Share of the features that are dropped at random in training. ``"auto"``: a
+thousandth for each feature that there is, 0.25 at the most.""",
         ),
         "dropout": (
             'float or "auto"',
@@ -121,7 +122,7 @@ objective on exemplars is always so.""",
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
-        auto = {"input_dropout": INPUT_DROPOUT if n_features >= MANY_FEATURES else 0.0}
+        auto = {"input_dropout": INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)}
         auto["dropout"] = 0.0
         asked = {name: getattr(self, name) for name in auto}
         return {name: auto[name] if asked[name] == "auto" else asked[name] for name in auto}
