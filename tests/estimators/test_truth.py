@@ -105,8 +105,9 @@ def test_permuted_labels_are_worse_than_true_ones(iris):
 
 
 def test_permuted_labels_are_as_good_as_noise():
-    X, y = noise(1)
-    assert permutation_test(SHOPE(**QUICK), X, y, n_permutations=4).p_value > 0.2
+    """Each p-value is uniform on 0.2, 0.4 … 1: one test may be lucky, hardly all three."""
+    tests = [permutation_test(SHOPE(**QUICK), *noise(seed), n_permutations=4) for seed in (1, 2, 3)]
+    assert max(test.p_value for test in tests) > 0.2
 
 
 def test_the_same_seed_gives_the_same_permutations(iris):
