@@ -51,4 +51,4 @@ class RareClassWarning(UserWarning):
 
 
 class ChanceWarning(UserWarning):
-    """The map judges held-out rows no better than one who always names the commonest class."""
+    """Held-out rows are not clearly judged better than by always naming the commonest class."""

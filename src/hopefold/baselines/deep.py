@@ -82,7 +82,7 @@ quarter of which are missing. 0: random weights.""",
     def _start_map(self, map_: Any, start: Start) -> None:
         super()._start_map(map_, start)
         if self.pretraining_epochs:
-            self._pretrain(map_, start, start.task.rows.fetch(start.sample(START_ROWS)))
+            self._pretrain(map_, start, start.fetch(START_ROWS))
 
     def _pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
         """Layer after layer, each started anew for what the ones below have become."""

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 if TYPE_CHECKING:
@@ -25,14 +24,14 @@ class _Foreign(TransformerMixin, BaseEstimator):
     def fit(self, X: ndarray, y: ndarray) -> Self:
         """Place the training rows."""
         self._rows = X
-        self.embedding_ = self._place(_as_float32(X), y)
+        self.embedding_ = self._place(X.astype(np.float32), y)
         return self
 
     def transform(self, X: ndarray) -> ndarray:
         """Where rows lie in the map."""
         if X is self._rows:
             return np.asarray(self.embedding_)
-        return np.asarray(self._add(_as_float32(X)))
+        return np.asarray(self._add(X.astype(np.float32)))
 
     def _place(self, X: ndarray, y: ndarray) -> Any:
         raise NotImplementedError
@@ -75,7 +74,3 @@ class OpenTSNE(_Foreign):
 
     def _add(self, X: ndarray) -> Any:
         return self._points.transform(X)
-
-
-def _as_float32(X: Any) -> Any:
-    return X.astype(np.float32) if sparse.issparse(X) else np.asarray(X, dtype=np.float32)

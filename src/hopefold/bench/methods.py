@@ -139,7 +139,7 @@ ROWS = [
         "raw",
         lambda data, _seed: Raw("auto" if data in SMALL_SETS else None),
         "raw",
-        {**DETERMINISTIC, **ONCE, "digits": 10, "vgg": 1},
+        {**DETERMINISTIC, **ONCE, "digits": PRODUCT["digits"], "vgg": 1},
     ),
     Method("S-HOPE", seeded(SHOPE), "hope", {**PRODUCT_WITH_VGG, **ONCE}),
     Method("HOPE", seeded(HOPE), "hope", {**PRODUCT, **ONCE}),

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from hopefold.bench.convnet import features
 from hopefold.bench.small_sets import SMALL_SETS
-from hopefold.data.sets import FOLDER_VARIABLE, DataSet, load_set
+from hopefold.data.sets import FOLDER_VARIABLE, load_set
 from hopefold.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def data_folder() -> Path | None:
 def _digits(split: int, final: bool) -> Parts:
     """70/30, stratified."""
     digits = load_set("digits")
-    return _parts(digits, _cut(digits.X, digits.y, 0.3, split), split, final)
+    return _parts(_cut(digits.X, digits.y, 0.3, split), split, final, digits.image_shape)
 
 
 def _mnist(split: int, final: bool) -> Parts:
@@ -98,13 +98,14 @@ def _mnist(split: int, final: bool) -> Parts:
     mnist = load_set("mnist", data_folder())
     assert mnist.X_test is not None
     assert mnist.y_test is not None
-    return _parts(mnist, (mnist.X, mnist.y, mnist.X_test, mnist.y_test), split, final)
+    cut = (mnist.X, mnist.y, mnist.X_test, mnist.y_test)
+    return _parts(cut, split, final, mnist.image_shape)
 
 
 def _usps(split: int, final: bool) -> Parts:
     """800/300 a digit: 8,000 and 3,000 of the 11,000 images."""
     usps = load_set("usps", data_folder())
-    return _parts(usps, _cut(usps.X, usps.y, 3_000, split), split, final)
+    return _parts(_cut(usps.X, usps.y, 3_000, split), split, final, usps.image_shape)
 
 
 def _vgg(_split: int, final: bool) -> Parts:
@@ -120,8 +121,7 @@ def _vgg(_split: int, final: bool) -> Parts:
 def _small(name: str, split: int, final: bool) -> Parts:
     """70/30, stratified."""
     X, y = SMALL_SETS[name]()
-    cut = _cut(X, y, 0.3, split)
-    return Parts(*(cut if final else _cut(cut[0], cut[1], VALIDATION, split)))
+    return _parts(_cut(X, y, 0.3, split), split, final)
 
 
 PARTS: dict[str, Callable[[int, bool], Parts]] = {
@@ -135,11 +135,11 @@ PARTS: dict[str, Callable[[int, bool], Parts]] = {
 Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]
 
 
-def _parts(data: DataSet, cut: Cut, split: int, final: bool) -> Parts:
+def _parts(cut: Cut, split: int, final: bool, image_shape: tuple[int, int] | None = None) -> Parts:
     """The cut as it is, or its first part cut again."""
     if not final:
         cut = _cut(cut[0], cut[1], VALIDATION, split)
-    return Parts(*cut, data.image_shape)
+    return Parts(*cut, image_shape)
 
 
 def _cut(X: ndarray, y: ndarray, new: float, seed: int) -> Cut:

@@ -30,7 +30,7 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
 
     def _start_map(self, map_: Any, start: Start) -> None:
         """Draw the first weights, so that a sample of the rows spreads as it should."""
-        map_.start(start.task.rows.fetch(start.sample(START_ROWS)), start.generator)
+        map_.start(start.fetch(START_ROWS), start.generator)
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         """The map that is learned: the map itself, or one around it that has more coordinates."""

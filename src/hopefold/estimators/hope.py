@@ -80,7 +80,8 @@ thousandth for each feature that there is, 0.25 at the most.""",
         ),
         "dropout": (
             'float or "auto"',
-            "Share of the polynomial units that are dropped at random in training.",
+            """Share of the polynomial units that are dropped at random in training. ``"auto"``:
+none.""",
         ),
         "spare_components": (
             "int",
@@ -122,16 +123,18 @@ objective on exemplars is always so.""",
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
-        auto = {"input_dropout": INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)}
-        auto["dropout"] = 0.0
+        auto = {
+            "input_dropout": INPUT_DROPOUT * min(1, n_features / MANY_FEATURES),
+            "dropout": 0.0,
+        }
         asked = {name: getattr(self, name) for name in auto}
-        return {name: auto[name] if asked[name] == "auto" else asked[name] for name in auto}
+        return auto | {name: share for name, share in asked.items() if share != "auto"}
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
             return map_
         pressed = Pressed(map_, self.spare_components)
-        pressed.start(start.task.rows.fetch(start.sample(START_ROWS)), start.generator)
+        pressed.start(start.fetch(START_ROWS), start.generator)
         return pressed
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:

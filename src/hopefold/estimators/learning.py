@@ -123,6 +123,10 @@ class Start:
         """Numbers of some training rows at random, at the most so many."""
         return np.sort(self.random.permutation(self.training)[:n_rows])
 
+    def fetch(self, n_rows: int) -> Float[Tensor, "s features"]:
+        """Some training rows at random, at the most so many."""
+        return self.task.rows.fetch(self.sample(n_rows))
+
 
 class Method(Protocol):
     """What a gradient method chooses: its map, how the map starts, and what it minimises."""

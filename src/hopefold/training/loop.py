@@ -46,9 +46,9 @@ def minimise(
 
     ``loss_of`` takes the numbers of the rows of a batch, a seed for its random masks, and how much
     of the run is done: the same arguments give the same loss, as a line search must be able to
-    expect. ``mistakes`` tells how
-    wrong each held-out row is at the moment: then the best epoch is kept, and the run stops when
-    nothing has improved for ``settings.patience`` epochs. Without, the last epoch is kept.
+    expect. ``mistakes`` tells how wrong each held-out row is at the moment: then the best epoch is
+    kept, and the run stops when nothing has improved for ``settings.patience`` epochs. Without, the
+    last epoch is kept.
     """
     optimizer = make_optimizer(groups, settings)
     best = _Best(groups)
