@@ -15,6 +15,7 @@ from hopefold.core.neighbors import nearest, vote
 from hopefold.errors import ChanceWarning, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.files import size_of
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -162,7 +163,12 @@ def kept_by_neighbors(X: ndarray) -> Kept:
 
 
 def kept_by_model(model: SupervisedEmbedding) -> Kept:
-    """A model keeps its references in the map, the map, and the scale of the columns."""
+    """A model keeps its references in the map, the map, and the scale of the columns.
+
+    One that was fitted within a budget keeps what is in its file.
+    """
+    if model.precision_ != "float32":
+        return Kept(len(model.reference_embedding_), size_of(model))
     weights = sum(parameter.numel() for parameter in model.map_.parameters())
     scale = 2 * model.n_features_in_
     references = model.reference_embedding_.size

@@ -41,12 +41,17 @@ def write(
     path: str | PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]
 ) -> None:
     """Write tensors and a manifest of plain JSON data to one file, atomically."""
+    write_atomically(path, to_bytes(manifest, tensors))
+
+
+def to_bytes(manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]) -> bytes:
+    """The content of the file that `write` writes."""
     sealed = {"sha256": _NO_CHECKSUM.decode(), **manifest, "format": FORMAT}
     metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     content = bytearray(serialise(arrays, metadata=metadata))
     content[_checksum_of(content)] = hashlib.sha256(content).hexdigest().encode()
-    write_atomically(path, bytes(content))
+    return bytes(content)
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]:

@@ -66,14 +66,14 @@ class NCA(LinearGradient, ClosedForm):
         return onto_pairs(partial(miss_neighbors, log_kernel=log_gaussian))
 
     def _learn_from(
-        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         exact = self.solver == "exact" or (
             self.solver == "auto" and len(task.labels) <= EXACT_UP_TO
         )
         if not exact:
-            return LinearGradient._learn_from(self, task, training, held_out, epochs)
-        return ClosedForm._learn_from(self, task, training, held_out, epochs)
+            return LinearGradient._learn_from(self, task, training, held_out, like)
+        return ClosedForm._learn_from(self, task, training, held_out, like)
 
     def _solve(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
         lda_fails = not varies_within_classes(x, labels) or not len(discriminants(x, labels))

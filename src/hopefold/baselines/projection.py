@@ -59,7 +59,7 @@ class ClosedForm(SupervisedEmbedding):
         raise NotImplementedError
 
     def _learn_from(
-        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         """Solve for the training rows; the held-out rows are judged, and change nothing."""
         x = task.rows.fetch(training).numpy().astype(np.float64)

@@ -66,8 +66,8 @@ def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
 
 def default_sizes(method: str, data: str) -> dict[str, int]:
     """The sizes that a method has by itself."""
-    known = Job(method, data, 0).make().get_params(deep=False)
-    return {name: known[name] for name in LETTERS if name in known}
+    estimator = Job(method, data, 0).make()
+    return {"order": estimator.order, **estimator.sizes()}
 
 
 def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, int]]]:

@@ -49,7 +49,7 @@ class UntiedHOPE(HOPE):
     """HOPE with the map of eq. 3; ``n_factors`` counts products."""
 
     def _make_map(self, n_features: int) -> nn.Module:
-        sizes = (n_features, self.n_components, self.order, self.n_factors)
+        sizes = (n_features, self.n_components, self.order, self._n_factors)
         return UntiedHighOrder(*sizes, **self._dropout(n_features))
 
 
@@ -58,5 +58,5 @@ class UntiedSHOPE(SHOPE):
     """S-HOPE with the map of eq. 3; ``n_factors`` counts products."""
 
     def _make_map(self, n_features: int) -> nn.Module:
-        sizes = (n_features, self.n_components, self.order, self.n_factors, self.n_units)
+        sizes = (n_features, self.n_components, self.order, self._n_factors, self._n_units)
         return UntiedSigmoidHighOrder(*sizes, **self._dropout(n_features))

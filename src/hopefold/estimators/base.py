@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from torch import nn
 
 from hopefold.core.neighbors import class_shares, nearest
 from hopefold.data.rows import Rows
-from hopefold.data.scaling import Scale, learn_scale
+from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
@@ -70,7 +71,9 @@ class SupervisedEmbedding(
         scale = learn_scale(X, self.scale)
         task = Task(
             rows=Rows.prepare(X, scale, getattr(self, "feature_names_in_", None)),
+            scale=scale,
             labels=labels,
+            classes=classes,
             class_weights=checks.check_class_weight(self.class_weight, classes, y),
             exemplars=self.exemplars,
             n_exemplars=self.n_exemplars,
@@ -80,7 +83,7 @@ class SupervisedEmbedding(
         )
         with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
             learned = self._learn(task, random)
-        self._publish(learned, task, classes, scale)
+        self._publish(learned, task)
         return self
 
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
@@ -151,6 +154,10 @@ class SupervisedEmbedding(
     def _make_map(self, n_features: int) -> nn.Module:
         raise NotImplementedError
 
+    def _with_sizes_of(self, _weights: Mapping[str, Any]) -> Self:
+        """The same method with the sizes of a map that it has learned."""
+        return self
+
     def _embed(self, X: Any) -> ndarray:
         check_is_fitted(self)
         X = checks.check_rows(self, X, fitting=False)
@@ -189,20 +196,22 @@ class SupervisedEmbedding(
             )
         if not (self.refit and len(held_out)):
             return learned
-        again = self._learn_from(task, everything, held_out[:0], learned.run.epochs)
+        again = self._learn_from(task, everything, held_out[:0], like=learned)
         return replace(again, run=learned.run)
 
     def _learn_from(
-        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         """A map and its exemplars from the training rows, with the error on the held-out rows.
 
-        Some methods learn in epochs; given their number, they take that many.
+        What held-out rows have decided before is taken from ``like``: the number of epochs, and how
+        coarse numbers may be.
         """
         raise NotImplementedError
 
-    def _publish(self, learned: Learned, task: Task, classes: ndarray, scale: Scale) -> None:
+    def _publish(self, learned: Learned, task: Task) -> None:
         """Set what was learned."""
+        classes, scale = task.classes, task.scale
         exemplars, references = None, task.rows
         if learned.exemplars is not None:
             exemplars = scale.undo(learned.exemplars)
@@ -210,7 +219,7 @@ class SupervisedEmbedding(
         self.reference_embedding_ = embed(learned.map, references, task.device)
         self.reference_labels_ = classes[learned.labels]
         self.exemplars_: Any = exemplars
-        self.map_, self.scale_ = learned.map, scale
+        self.map_, self.scale_, self.precision_ = learned.map, scale, learned.precision
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = learned.run.kept.get("validation_error")

@@ -17,6 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from hopefold.data.scaling import Scale
 from hopefold.errors import (
     ChanceWarning,
     HopefoldError,
@@ -133,6 +134,30 @@ def check_whole_or_auto(name: str, value: Any, *, at_least: int) -> None:
     """Is the parameter ``"auto"``, or a whole number that is not too small?"""
     if not (isinstance(value, str) and value == "auto"):
         check_whole(name, value, at_least=at_least)
+
+
+def check_image_shape(image_shape: Any, n_features: int) -> None:
+    """Two whole numbers, as many pixels as there are features."""
+    try:
+        height, width = image_shape
+        fits = height * width == n_features and min(height, width) > 0
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise InvalidParameter(
+            f"image_shape={image_shape!r}, but a row has {n_features} features: give height and "
+            "width of an image, whose product is that number."
+        )
+
+
+def check_one_scale(scale: Scale, augment: str) -> None:
+    """Do all columns that vary share one scale, so that a pixel may move from one to another?"""
+    varies = scale.gain != 0
+    if len(np.unique(scale.gain[varies])) > 1 or len(np.unique(scale.shift[varies])) > 1:
+        raise InvalidParameter(
+            f"augment={augment!r} moves pixels between columns, which are each scaled by itself: "
+            "set scale='range', or augment=None."
+        )
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:

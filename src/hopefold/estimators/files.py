@@ -15,6 +15,7 @@ import hopefold
 from hopefold import store
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType
+from hopefold.estimators import budget
 from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ KINDS = {
 def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
     """Write a fitted model to one file, atomically."""
     check_is_fitted(model)
+    store.write(path, *_as_plain_data(model))
+
+
+def size_of(model: SupervisedEmbedding) -> int:
+    """The bytes of the file that `save` would write."""
+    return len(store.to_bytes(*_as_plain_data(model)))
+
+
+def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str, ndarray]]:
+    """A manifest and tensors."""
     codes = np.searchsorted(model.classes_, model.reference_labels_)
     tensors = {f"map.{name}": tensor.numpy() for name, tensor in model.map_.state_dict().items()}
     tensors |= {
@@ -52,6 +63,8 @@ def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
     }
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.exemplars_
+    if (coarse := model.precision_) != "float32":
+        tensors = _pack(model, tensors, coarse)
     names = getattr(model, "feature_names_in_", None)
     manifest = {
         "kind": type(model).__name__,
@@ -63,9 +76,40 @@ def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
         "train_error": model.train_error_,
-        "history": model.history_,
+        "precision": coarse,
+        "history": model.history_ if coarse == "float32" else [],
     }
-    store.write(path, manifest, tensors)
+    return manifest, tensors
+
+
+def _pack(
+    model: SupervisedEmbedding, tensors: dict[str, ndarray], precision: str
+) -> dict[str, ndarray]:
+    """The tensors of a model that has to be small."""
+    if model.exemplars_ is not None:
+        tensors["exemplars"] = model.scale_.apply(model.exemplars_)
+    packed = budget.pack_scale(model.scale_)
+    for name, tensor in tensors.items():
+        if name in budget.COARSE:
+            packed |= budget.pack(name, tensor, precision)
+        elif not name.startswith("scale."):
+            packed[name] = tensor
+    labels = tensors["references.labels"]
+    packed["references.labels"] = labels.astype(budget.label_type(len(model.classes_)))
+    return packed
+
+
+def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
+    """What `_pack` has packed; exemplars come back in the user's own units."""
+    scale = budget.unpack_scale(tensors)
+    whole = {
+        name: budget.unpack(name, tensors) if name in budget.COARSE else tensor
+        for name, tensor in tensors.items()
+        if not name.endswith(budget.FACTOR)
+    }
+    if "exemplars" in whole:
+        whole["exemplars"] = scale.undo(whole["exemplars"])
+    return whole | {"scale.shift": scale.shift, "scale.gain": scale.gain}
 
 
 def load(path: str | PathLike[str]) -> SupervisedEmbedding:
@@ -94,6 +138,9 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
     settings, classes = manifest["settings"], manifest["classes"]
+    precision = manifest.get("precision", "float32")  # files of before there was a choice
+    if precision != "float32":
+        tensors = _unpack(tensors)
     if isinstance(settings["class_weight"], list):
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
@@ -110,6 +157,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.validation_error_ = manifest["validation_error"]
     model.train_error_ = manifest.get("train_error")  # files of before it was told have none
     model.history_ = manifest["history"]
+    model.precision_ = precision
     model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
     model.exemplars_ = tensors.get("exemplars")
     model.reference_embedding_ = tensors["references.embedding"]
@@ -121,13 +169,13 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
 
 def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.Module:
     """The map around the file's own tensors: no size that a file states is ever allocated."""
-    with torch.device("meta"):
-        map_ = model._make_map(model.n_features_in_)
     state = {
         name.removeprefix("map."): torch.from_numpy(tensor)
         for name, tensor in tensors.items()
         if name.startswith("map.")
     }
+    with torch.device("meta"):
+        map_ = model._with_sizes_of(state)._make_map(model.n_features_in_)
     map_.load_state_dict(state, assign=True)
     return map_.requires_grad_(False)
 

@@ -37,12 +37,12 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         return map_
 
     def _learn_from(
-        self, task: Task, training: ndarray, held_out: ndarray, epochs: int | None = None
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         """Minimise over the training rows; the best epoch on the held-out rows is kept."""
         settings = self._settings(len(training), sparse=task.rows.is_sparse)
         title = type(self).__name__
-        if epochs is not None:  # chosen before, with rows held out
-            settings, title = replace(settings, max_epochs=epochs), f"{title}, all rows"
+        if like is not None:
+            settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"
         with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
             return learn(self, task, training, held_out, settings, progress)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import torch
 from torch import nn
 
 from hopefold.core.maps import HighOrder, Pressed, SigmoidHighOrder
@@ -14,10 +17,22 @@ from hopefold.core.objectives import (
     collapse_onto_pairs,
     spread_over_exemplars,
 )
+from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
+from hopefold.estimators.budget import PRECISIONS, bytes_besides, bytes_of_map, round_learned
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
-from hopefold.estimators.learning import Loss, Start, Task, onto_exemplars, onto_pairs
+from hopefold.estimators.learning import (
+    Learned,
+    Loss,
+    Start,
+    Task,
+    judge,
+    of_distorted_images,
+    onto_exemplars,
+    onto_pairs,
+)
+from hopefold.training.loop import worse_beyond_chance
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -45,8 +60,13 @@ class HighOrderEmbedding(GradientEmbedding):
     spare_components: int = 0
     learning_rate: float = 2e-3
     order: int = 2
-    n_factors: int = 400
+    n_factors: int | str = "auto"
+    max_bytes: int | None = None
+    augment: str | None = None
+    image_shape: tuple[int, int] | None = None
 
+    #: Polynomial units, where the data and the budget do not say otherwise.
+    _most_factors: ClassVar[int] = 400
     _exemplar_choices: ClassVar = ("joint", "kmeans", None)
     _prose: ClassVar = {
         "exemplars": (
@@ -76,7 +96,7 @@ passes, and fewer, down to 10, where these make more than 20,000 steps; 50 for t
         "input_dropout": (
             'float or "auto"',
             """Share of the features that are dropped at random in training. ``"auto"``: a
-thousandth for each feature that there is, 0.25 at the most.""",
+thousandth for each feature that there is, 0.25 at the most; none with ``augment``.""",
         ),
         "dropout": (
             'float or "auto"',
@@ -87,6 +107,18 @@ none.""",
             "int",
             """Dimensions that the map has besides in training, so that classes can pass each other:
 they are pressed flat on the way, and the learned map does not have them.""",
+        ),
+        "augment": (
+            '{"affine", "elastic", None}',
+            """Distort images anew whenever they are learned from: ``"affine"`` turns, stretches and
+moves them a little, ``"elastic"`` warps them besides. Needs ``image_shape``.""",
+        ),
+        "image_shape": ("(int, int) or None", "Height and width of the images, for ``augment``."),
+        "max_bytes": (
+            "int or None",
+            """The most bytes that the saved model may have, with its exemplars, its scale and all
+names. Sizes that are ``"auto"`` are chosen for it, and weights and exemplars are kept in
+int8, or in float16 where int8 costs accuracy on the held-out rows.""",
         ),
         "conditional": (
             "bool",
@@ -101,9 +133,17 @@ objective on exemplars is always so.""",
             checks.check_number_or_auto(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
         checks.check_whole("order", self.order, at_least=1, at_most=20)
-        checks.check_whole("n_factors", self.n_factors, at_least=1)
+        checks.check_whole_or_auto("n_factors", self.n_factors, at_least=1)
+        if self.max_bytes is not None:
+            checks.check_whole("max_bytes", self.max_bytes, at_least=1)
         checks.check_choice("objective", self.objective, tuple(OBJECTIVES))
         checks.check_choice("conditional", self.conditional, (True, False))
+        checks.check_choice("augment", self.augment, (*DISTORTIONS, None))
+        if self.augment is not None and self.image_shape is None:
+            raise InvalidParameter(
+                f"augment={self.augment!r} needs the shape of the images: set image_shape, "
+                "e.g. (28, 28)."
+            )
         if self.objective == "spread" and self.exemplars != "joint":
             raise InvalidParameter(
                 f"objective='spread' lets joint exemplars lie apart, but exemplars="
@@ -123,12 +163,83 @@ objective on exemplars is always so.""",
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
-        auto = {
-            "input_dropout": INPUT_DROPOUT * min(1, n_features / MANY_FEATURES),
-            "dropout": 0.0,
-        }
+        share = INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)
+        auto = {"input_dropout": 0.0 if self.augment else share, "dropout": 0.0}
         asked = {name: getattr(self, name) for name in auto}
         return auto | {name: share for name, share in asked.items() if share != "auto"}
+
+    @property
+    def _n_factors(self) -> int:
+        return self._most_factors if self.n_factors == "auto" else int(self.n_factors)
+
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the map, as far as data and budget do not say otherwise."""
+        return {"n_factors": self._n_factors}
+
+    def _smaller(self) -> Iterator[Self]:
+        """The same method, then with ever smaller sizes as far as they are free."""
+        least = 1 if self.n_factors == "auto" else self._n_factors
+        for n_factors in range(self._n_factors, least - 1, -1):
+            yield self._with(n_factors=n_factors)
+
+    def _with(self, **changes: Any) -> Self:
+        changed = copy.copy(self)
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        return changed
+
+    def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
+        return self._with(n_factors=len(weights["c"]))
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
+    ) -> Learned:
+        if self.max_bytes is None:
+            return super()._learn_from(task, training, held_out, like)
+        return self._learn_within_budget(task, training, held_out, like)
+
+    def _learn_within_budget(
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None
+    ) -> Learned:
+        """The smallest numbers that cost no accuracy; sizes as large as these allow."""
+        tried: list[tuple[float, Learned]] = []
+        for precision in PRECISIONS if like is None else (like.precision,):
+            try:
+                sized = self._within_budget(task, precision)
+            except InvalidParameter:
+                if tried:  # smaller numbers do fit
+                    break
+                raise
+            exact = sized._learn_from(task, training, held_out, like)
+            coarse = round_learned(exact, precision)
+            if not len(held_out):
+                return coarse
+            wrong = judge(task, coarse, training, held_out)
+            tried.append((float(wrong.mean()), coarse.with_validation_error(wrong.mean())))
+            if not worse_beyond_chance(wrong, judge(task, exact, training, held_out)):
+                break
+        return min(tried, key=lambda pair: pair[0])[1]
+
+    def _within_budget(self, task: Task, precision: str) -> Self:
+        """The same method with the largest sizes that fit the budget."""
+        assert self.max_bytes is not None
+        texts = (task.classes.tolist(), self.class_weight, self._feature_names())
+        besides = bytes_besides(task, self.n_components, texts, precision)
+        for smaller in self._smaller():
+            with torch.device("meta"):
+                map_ = smaller._make_map(task.rows.n_features)
+            needed = besides + bytes_of_map(map_, precision)
+            if needed <= self.max_bytes:
+                return smaller._with(max_bytes=None)
+        raise InvalidParameter(
+            f"max_bytes={self.max_bytes} is too little: {needed} are needed, {besides} of them for "
+            "exemplars, references, the scale and names: allow more, or set n_exemplars lower, or "
+            "sizes to 'auto'."
+        )
+
+    def _feature_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else names.tolist()
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
@@ -139,8 +250,15 @@ objective on exemplars is always so.""",
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         if self.exemplars == "joint":
-            return onto_exemplars(OBJECTIVES[self.objective])
-        return onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))
+            loss = onto_exemplars(OBJECTIVES[self.objective])
+        else:
+            loss = onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))
+        if self.augment is None:
+            return loss
+        assert self.image_shape is not None
+        checks.check_one_scale(task.scale, self.augment)
+        checks.check_image_shape(self.image_shape, task.rows.n_features)
+        return of_distorted_images(loss, self.image_shape, self.augment)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -154,8 +272,9 @@ class HOPE(HighOrderEmbedding):
     ----------
     order : int, default=3
         Most features that are multiplied with each other. 1 is a linear map.
-    n_factors : int, default=300
-        Products of weighted sums that a coordinate is made of.
+    n_factors : int or "auto", default="auto"
+        Products of weighted sums that a coordinate is made of. ``"auto"``: 300, or as many as
+        ``max_bytes`` allows.
     {parameters}
 
     Examples
@@ -172,14 +291,15 @@ class HOPE(HighOrderEmbedding):
     """
 
     order: int = 3
-    n_factors: int = 300
+
+    _most_factors: ClassVar = 300
 
     def _make_map(self, n_features: int) -> nn.Module:
         return HighOrder(
             n_features,
             self.n_components,
             self.order,
-            self.n_factors,
+            self._n_factors,
             **self._dropout(n_features),
         )
 
@@ -195,10 +315,10 @@ class SHOPE(HighOrderEmbedding):
     ----------
     order : int, default=2
         Most features that are multiplied with each other in a polynomial unit.
-    n_factors : int, default=400
-        Polynomial units.
-    n_units : int, default=600
-        Sigmoid units.
+    n_factors : int or "auto", default="auto"
+        Polynomial units. ``"auto"``: 400, or as many as ``max_bytes`` allows.
+    n_units : int or "auto", default="auto"
+        Sigmoid units. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units.
     {parameters}
 
     Examples
@@ -214,19 +334,40 @@ class SHOPE(HighOrderEmbedding):
 
     """
 
-    n_units: int = 600
+    n_units: int | str = "auto"
     spare_components: int = 2
+
+    #: Sigmoid units, where the budget does not say otherwise.
+    _most_units: ClassVar[int] = 600
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checks.check_whole("n_units", self.n_units, at_least=1)
+        checks.check_whole_or_auto("n_units", self.n_units, at_least=1)
+
+    @property
+    def _n_units(self) -> int:
+        return self._most_units if self.n_units == "auto" else int(self.n_units)
+
+    def sizes(self) -> dict[str, int]:
+        """Those of HOPE, and the number of sigmoid units."""
+        return {**super().sizes(), "n_units": self._n_units}
+
+    def _smaller(self) -> Iterator[Self]:
+        for smaller in super()._smaller():
+            n_units = self._n_units
+            if self.n_units == "auto":
+                n_units = min(n_units, 2 * smaller._n_factors)
+            yield smaller._with(n_units=n_units)
+
+    def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
+        return super()._with_sizes_of(weights)._with(n_units=len(weights["b"]))
 
     def _make_map(self, n_features: int) -> nn.Module:
         return SigmoidHighOrder(
             n_features,
             self.n_components,
             self.order,
-            self.n_factors,
-            self.n_units,
+            self._n_factors,
+            self._n_units,
             **self._dropout(n_features),
         )

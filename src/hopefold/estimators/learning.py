@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.maps import Pressed
 from hopefold.core.neighbors import class_shares
+from hopefold.data.distortion import distort
 from hopefold.data.rows import Rows
+from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
 from hopefold.training.loop import Run, minimise
 from hopefold.training.progress import Progress
@@ -38,7 +40,9 @@ class Task:
     """What is to be learned from: the data in the map's scale, and what it is judged against."""
 
     rows: Rows
+    scale: Scale
     labels: Int[ndarray, " n"]
+    classes: ndarray
     class_weights: Float[ndarray, " classes"]
     exemplars: str | None
     n_exemplars: int
@@ -66,6 +70,14 @@ class Learned:
     exemplars: ndarray | None
     labels: Int[ndarray, " z"]
     run: Run
+    precision: str = "float32"
+
+    def with_validation_error(self, error: float) -> Learned:
+        """The same, with another error on the held-out rows for the epoch that was kept."""
+        history = [dict(record) for record in self.run.history]
+        run = Run(self.run.epochs, history)
+        run.kept["validation_error"] = float(error)
+        return replace(self, run=run)
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,16 @@ def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
         return objective(map_(batch.x, generator), batch.labels, batch.weights)
 
     return loss
+
+
+def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str) -> Loss:
+    """The same loss of images that are distorted at random."""
+
+    def distorted(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+        x = distort(batch.x, image_shape, how, generator)
+        return loss(map_, replace(batch, x=x), generator)
+
+    return distorted
 
 
 @dataclass(frozen=True)
@@ -234,6 +256,25 @@ def mistakes(
     return wrong * (weights / weights.mean())
 
 
+def judge(
+    task: Task,
+    learned: Learned,
+    training: Int[ndarray, " t"],
+    held_out: Int[ndarray, " h"],
+) -> Float[ndarray, " h"]:
+    """How wrong each held-out row is judged by what was learned from the training rows."""
+    references, labels = training[:VALIDATION_REFERENCES], learned.labels
+    if learned.exemplars is None:
+        points, labels = _points(task, learned.map, references), task.labels[references]
+    else:
+        points = learned.map(torch.from_numpy(learned.exemplars)).numpy()
+    return mistakes(task, held_out, _points(task, learned.map, held_out), points, labels)
+
+
+def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:
+    return embed(map_, task.rows.subset(which), task.device)
+
+
 class _Attempt:
     """A map and exemplars on their way: the loss of a batch, and the mistakes on held-out rows."""
 
@@ -279,15 +320,14 @@ class _Attempt:
         @torch.no_grad()
         def now() -> ndarray:
             if task.exemplars is None:
-                references, labels = self._points(neighbours), task.labels[neighbours]
+                references = _points(task, self._map, neighbours)
+                labels = task.labels[neighbours]
             else:
                 references, labels = self._map(self.exemplars).cpu().numpy(), self._exemplar_labels
-            return mistakes(task, held_out, self._points(held_out), references, labels)
+            new = _points(task, self._map, held_out)
+            return mistakes(task, held_out, new, references, labels)
 
         return now
-
-    def _points(self, which: ndarray) -> ndarray:
-        return embed(self._map, self._task.rows.subset(which), self._task.device)
 
     def _fetch(self, which: ndarray) -> Batch:
         task = self._task

@@ -92,13 +92,21 @@ def minimise(
     return Run(kept, history)
 
 
+def worse_beyond_chance(mistakes: np.ndarray, fewer: np.ndarray) -> bool:
+    """Do the mistakes on some rows exceed others on the same rows by more than chance would?
+
+    By more than the root of the number of rows on which the two differ.
+    """
+    more = mistakes - fewer
+    return bool(more.sum() > np.linalg.norm(more))
+
+
 class _Best:
     """The parameters of the last epoch that is not worse on held-out rows than the best one.
 
     Few held-out rows make the lowest error a matter of luck, and an early stroke of luck would end
-    the training before the learning rate has come down. So an epoch counts as worse only when its
-    mistakes exceed those of the best by more than chance would, row by row: by more than the root
-    of the number of rows on which the two differ.
+    the training before the learning rate has come down. So an epoch counts as worse only when it is
+    so beyond chance.
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -109,8 +117,7 @@ class _Best:
     def offer(self, epoch: int, mistakes: np.ndarray) -> None:
         if mistakes.mean() < self._fewest.mean():
             self._fewest, self.improved_in = mistakes, epoch
-        more = mistakes - self._fewest
-        if more.sum() <= np.linalg.norm(more):
+        if not worse_beyond_chance(mistakes, self._fewest):
             self.epoch = epoch
             self._saved = [parameter.detach().clone() for parameter in self._parameters]
 

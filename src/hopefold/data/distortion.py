@@ -1,0 +1,49 @@
+"""Images turned, stretched, moved and warped a little: what does not change what they show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn.functional import affine_grid, grid_sample, interpolate
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from torch import Tensor
+
+#: Standard deviations, in halves of the image: of the entries of the linear part, of the shift, and
+#: of the pull at the knots of a warp.
+LINEAR, SHIFT, WARP = 0.1, 0.07, 0.05
+
+#: Knots a side of a warp.
+KNOTS = 6
+
+DISTORTIONS = ("affine", "elastic")
+
+
+def distort(
+    rows: Float[Tensor, "n pixels"],
+    image_shape: tuple[int, int],
+    how: str,
+    generator: torch.Generator,
+) -> Float[Tensor, "n pixels"]:
+    """Each image distorted in its own way, at random; ``"elastic"``: also warped.
+
+    What comes in from outside looks like the border.
+    """
+
+    def draw(deviation: float, *shape: int) -> Tensor:
+        size = (len(rows), *shape)
+        return deviation * torch.randn(size, generator=generator, device=rows.device)
+
+    images = rows.reshape(-1, 1, *image_shape)
+    linear = torch.eye(2, device=rows.device) + draw(LINEAR, 2, 2)
+    where = affine_grid(
+        torch.cat([linear, draw(SHIFT, 2, 1)], dim=2), list(images.shape), align_corners=False
+    )
+    if how == "elastic":
+        pull = draw(WARP, 2, KNOTS, KNOTS)
+        warp = interpolate(pull, image_shape, mode="bicubic", align_corners=True)
+        where = where + warp.permute(0, 2, 3, 1)
+    moved = grid_sample(images, where.to(rows.dtype), padding_mode="border", align_corners=False)
+    return moved.reshape(rows.shape)
