@@ -51,7 +51,7 @@ class Autoencoder(DeepEmbedding):
         map_.start_decoder(sample, start.generator)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:
+        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
             restored: Tensor = map_.reconstruct(batch.x, generator)
             return (restored - batch.x).square().sum(dim=1).mean()
 

@@ -57,7 +57,7 @@ class LMNN(LinearGradient):
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         targets = find_targets(task, training, self.n_targets)
 
-        def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:
+        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
             mine = targets[batch.numbers]
             points = map_(task.rows.fetch(mine.ravel()).to(batch.x.device))
             return large_margin(

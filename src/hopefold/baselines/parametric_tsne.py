@@ -52,7 +52,7 @@ class ParametricTSNE(DeepEmbedding):
         checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        def loss(map_: Any, batch: Batch, generator: torch.Generator) -> Tensor:
+        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
             affinities = input_affinities(batch.x, self.perplexity)
             return match_affinities(map_(batch.x, generator), affinities)
 

@@ -29,7 +29,9 @@ def default_folder() -> Path:
     return (clones[0] if clones else here) / "benchmarks"
 
 
-Folder = Annotated[Path | None, typer.Option("--results", help="Default: benchmarks/.")]
+Folder = Annotated[
+    Path | None, typer.Option("--results", file_okay=False, help="Default: benchmarks/.")
+]
 Again = Annotated[bool, typer.Option("--again", help="Also what has been run.")]
 Workers = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 CPUS = os.cpu_count() or 1
@@ -53,6 +55,9 @@ def run(
     jobs = plans.make_plan(plan, data=data or (), only=only or (), final=final)
     if final and any(job.quick and job.data != "digits" for job in jobs):
         raise InvalidParameter("a quick run says nothing about a test part: leave out --final.")
+    if not jobs:
+        _tell(f"the plan {plan!r} has none of these methods on these data")
+        return
     to_do = missing(jobs, folder, _tell, again=again)
     _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
     if final and to_do:
@@ -80,10 +85,9 @@ def figures(
     drawing.check_sets(sets)
     if final:
         ledger.enter(base, "figures", only=SHOWN, data=sets, n_jobs=len(SHOWN) * len(sets))
+    kept = models or (results / "models" if results else MODELS)
     for name in sets:
-        drawing.make_figures(
-            name, folder or base / "figures", final=final, models=models or MODELS, tell=_tell
-        )
+        drawing.make_figures(name, folder or base / "figures", final=final, models=kept, tell=_tell)
 
 
 @app.command()

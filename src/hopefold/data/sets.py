@@ -82,7 +82,7 @@ def load_set(name: str, folder: str | PathLike[str] | None = None) -> DataSet:
     (1797, 64)
 
     """
-    if name not in SOURCES:
+    if not isinstance(name, str) or name not in SOURCES:
         raise InvalidParameter(
             f"{name!r} is no known data set: choose one of {', '.join(SOURCES)}."
         )
@@ -94,7 +94,7 @@ def _find(name: str, file: str, folder: str | PathLike[str] | None) -> Path:
     """The path of a file with the right checksum: the user's own, the cached, or the downloaded."""
     folder = folder or os.environ.get(FOLDER_VARIABLE)
     checksum = SOURCES[name].files[file]
-    if folder and (path := Path(folder) / name / file).exists():
+    if folder and (path := Path(folder).expanduser() / name / file).exists():
         if _sha256(path) != checksum:
             raise WrongChecksum(
                 f"{path} is not the original file (its SHA-256 is not {checksum}): replace it, or "

@@ -28,6 +28,7 @@ from hopefold.estimators.learning import (
     Start,
     Task,
     judge,
+    nudged,
     of_distorted_images,
     onto_exemplars,
     onto_pairs,
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 #: there are, the more of them others can stand in for.
 INPUT_DROPOUT = 0.25
 MANY_FEATURES = 250
+
+#: How far a row is nudged, in shares of the spread of all rows, and how many features it takes.
+NUDGE = 0.1
+NUDGED_FEATURES = 100
 
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
@@ -57,6 +62,7 @@ class HighOrderEmbedding(GradientEmbedding):
     conditional: bool = False
     input_dropout: float | str = "auto"
     dropout: float | str = "auto"
+    nudge: float | str = 0.0
     spare_components: int = 0
     learning_rate: float = 2e-3
     order: int = 2
@@ -90,8 +96,8 @@ them, so that they may lie apart (``exemplars="joint"`` only).""",
         "max_epochs": (
             'int or "auto"',
             """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100
-passes, and fewer, down to 10, where these make more than 20,000 steps; 50 for the optimizers
-``"cg"`` and ``"lbfgs"``.""",
+passes (50 to 100 where rows are nudged), and fewer, down to 10, where these make more than
+20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "input_dropout": (
             'float or "auto"',
@@ -102,6 +108,12 @@ thousandth for each feature that there is, 0.25 at the most; none with ``augment
             'float or "auto"',
             """Share of the polynomial units that are dropped at random in training. ``"auto"``:
 none.""",
+        ),
+        "nudge": (
+            'float or "auto"',
+            """How far a row is moved towards what it could be mistaken for, in shares of the spread
+of all rows: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or more,
+none for fewer and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "spare_components": (
             "int",
@@ -129,7 +141,7 @@ objective on exemplars is always so.""",
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("input_dropout", "dropout"):
+        for name in ("input_dropout", "dropout", "nudge"):
             checks.check_number_or_auto(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
         checks.check_whole("order", self.order, at_least=1, at_most=20)
@@ -159,7 +171,8 @@ objective on exemplars is always so.""",
         """More than others need, as inputs are dropped; fewer where there are very many rows."""
         if self.optimizer != "adam":
             return super()._epochs(steps)
-        return round(min(max(super()._epochs(steps), 70), max(MANY_STEPS / steps, 10)))
+        fewest = 50 if self._nudge(self.n_features_in_) else 70  # a nudged row counts twice
+        return round(min(max(super()._epochs(steps), fewest), max(MANY_STEPS / steps, 10)))
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
@@ -241,6 +254,11 @@ objective on exemplars is always so.""",
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else names.tolist()
 
+    def _nudge(self, n_features: int) -> float:
+        if self.nudge != "auto":
+            return float(self.nudge)
+        return NUDGE if self.optimizer == "adam" and n_features >= NUDGED_FEATURES else 0.0
+
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
             return map_
@@ -253,6 +271,8 @@ objective on exemplars is always so.""",
             loss = onto_exemplars(OBJECTIVES[self.objective])
         else:
             loss = onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))
+        if nudge := self._nudge(task.rows.n_features):
+            loss = nudged(loss, nudge * task.spread(training))
         if self.augment is None:
             return loss
         assert self.image_shape is not None
@@ -335,6 +355,7 @@ class SHOPE(HighOrderEmbedding):
     """
 
     n_units: int | str = "auto"
+    nudge: float | str = "auto"
     spare_components: int = 2
 
     #: Sigmoid units, where the budget does not say otherwise.

@@ -31,6 +31,9 @@ START_ROWS_A_CLASS = 2_000
 #: Share of the run after which spare coordinates are flat.
 FLAT = 0.8
 
+#: Rows by which the spread of all is judged.
+SPREAD_ROWS = 1_000
+
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
 
@@ -54,6 +57,11 @@ class Task:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_weights)
+
+    def spread(self, which: Int[ndarray, " w"]) -> float:
+        """How far these rows lie from their mean, as the root of the mean square."""
+        sample = self.rows.fetch(which[:: max(1, len(which) // SPREAD_ROWS)])
+        return float(sample.var(dim=0, correction=0).sum().sqrt())
 
     def shares(self, which: Int[ndarray, " w"]) -> Float[ndarray, " classes"]:
         """The weighted share of each class among these rows."""
@@ -93,14 +101,14 @@ class Batch:
     exemplar_weights: Float[Tensor, " z"] | None
 
 
-#: The loss of a batch under a map; the generator decides what the map drops.
-Loss = Callable[[Any, Batch, torch.Generator], Tensor]
+#: The loss of a batch under a map; the generator decides what the map drops: nothing without one.
+Loss = Callable[[Any, Batch, torch.Generator | None], Tensor]
 
 
 def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
     """The loss of an objective between the points of a batch and those of the exemplars."""
 
-    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
         return objective(
             map_(batch.x, generator),
             batch.labels,
@@ -116,16 +124,34 @@ def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
 def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
     """The loss of an objective between all points of a batch."""
 
-    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
         return objective(map_(batch.x, generator), batch.labels, batch.weights)
 
     return loss
 
 
+def nudged(loss: Loss, length: float) -> Loss:
+    """The mean of a loss and of the same where each row is moved against it, by a certain length.
+
+    The way in which the loss of a row rises fastest leads to what the row is mistaken for. A map
+    that is to keep the row's place there, too, changes slowly around what it has seen.
+    """
+
+    def both(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        x = batch.x.detach().requires_grad_()
+        plain = loss(map_, replace(batch, x=x), generator)
+        (uphill,) = torch.autograd.grad(plain, x, retain_graph=True)
+        moved = x.detach() + length * nn.functional.normalize(uphill, dim=1)
+        return (plain + loss(map_, replace(batch, x=moved), None)) / 2
+
+    return both
+
+
 def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str) -> Loss:
     """The same loss of images that are distorted at random."""
 
-    def distorted(map_: nn.Module, batch: Batch, generator: torch.Generator) -> Tensor:
+    def distorted(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        assert generator is not None
         x = distort(batch.x, image_shape, how, generator)
         return loss(map_, replace(batch, x=x), generator)
 
@@ -197,7 +223,7 @@ def learn(
     map_ = map_.cpu().requires_grad_(False)
     if task.exemplars is None:
         return Learned(map_, None, task.labels, run)
-    return Learned(map_, attempt.exemplars.detach().cpu().numpy(), labels, run)
+    return Learned(map_, attempt.learned_exemplars().detach().cpu().numpy(), labels, run)
 
 
 def hold_out(
@@ -295,6 +321,7 @@ class _Attempt:
         self._learning_map = learning_map
         self._loss = loss
         self._training = training
+        self._varies = torch.from_numpy(task.scale.gain != 0).to(task.device)
         self._masks = torch.Generator(device=task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
@@ -308,7 +335,12 @@ class _Attempt:
             self._numbers, self._batch = numbers, self._fetch(self._training[numbers.numpy()])
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
-        return self._loss(self._learning_map, self._batch, self._masks.manual_seed(seed))
+        batch = replace(self._batch, exemplars=self.learned_exemplars())
+        return self._loss(self._learning_map, batch, self._masks.manual_seed(seed))
+
+    def learned_exemplars(self) -> Float[Tensor, "z features"]:
+        """The exemplars as they stand; nothing is learned for a column that is constant."""
+        return self.exemplars * self._varies
 
     def validation_on(
         self, held_out: ndarray, random: np.random.RandomState
@@ -323,7 +355,8 @@ class _Attempt:
                 references = _points(task, self._map, neighbours)
                 labels = task.labels[neighbours]
             else:
-                references, labels = self._map(self.exemplars).cpu().numpy(), self._exemplar_labels
+                references = self._map(self.learned_exemplars()).cpu().numpy()
+                labels = self._exemplar_labels
             new = _points(task, self._map, held_out)
             return mistakes(task, held_out, new, references, labels)
 
