@@ -159,3 +159,13 @@ def test_the_best_is_compared_with_the_next_and_with_the_best_baseline(record):
     ]
     below = [text for text in MAKERS["usps"](Results(runs)).split("\n\n") if "p = " in text]
     assert [text.split(":")[0] for text in below] == ["S-HOPE and HOPE", "S-HOPE and NCA"]
+
+
+def test_the_goals_have_both_errors_and_the_size(record, tmp_path):
+    small = record("S-HOPE 64 kB", "mnist", wrong=[1, 2], model_bytes=65_000)
+    append(results_file(tmp_path, "mnist", quick=False), small.to_line())
+    table = MAKERS["goals"](read_results(tmp_path))
+    cells = line(table, "MNIST, S-HOPE in 64 kB")
+    assert cells[1:4] == ["3.05", "20.00", "20.00"]
+    assert cells[-2:] == ["65,000", "1"]
+    assert line(table, "USPS, HOPE, O = 3, F = 300")[2:4] == ["not run yet"] * 2

@@ -37,6 +37,12 @@ UNSUPERVISED_DEEP = {"batch_size": 500, "input_dropout": 0}
 DEEP_EPOCHS = {"usps": 60, "mnist": 30}
 UNSUPERVISED_EPOCHS = {"usps": 60, "mnist": 20}
 PRETRAINING_EPOCHS = {"usps": 5, "mnist": 3}
+IMAGE_SHAPES = {"digits": (8, 8), "usps": (16, 16), "mnist": (28, 28)}
+
+#: Bytes of the small models, and passes over images that are distorted: they hardly wear out.
+SMALL = 65_536
+DISTORTED_EPOCHS = 100
+
 UNSUPERVISED = (baselines.Autoencoder, baselines.ParametricTSNE)
 
 
@@ -107,6 +113,15 @@ def seeded(kind: type, **settings: Any) -> Callable[[str, int], Any]:
     return lambda _data, seed: kind(random_state=seed, **settings)
 
 
+def on_images(kind: type, **settings: Any) -> Callable[[str, int], Any]:
+    """The same settings, the seed, and the shape of the images."""
+
+    def make(data: str, seed: int) -> Any:
+        return kind(random_state=seed, image_shape=IMAGE_SHAPES.get(data), **settings)
+
+    return make
+
+
 def faithful(kind: type, exemplars: str) -> Callable[[str, int], Any]:
     """The paper's sizes and its optimiser."""
 
@@ -146,6 +161,14 @@ ROWS = [
     Method("HOPE", seeded(HOPE), "hope", {**PRODUCT, **ONCE}),
     Method("S-HOPE pairs", seeded(SHOPE, exemplars="kmeans"), "hope", PRODUCT_WITH_VGG),
     Method("HOPE pairs", seeded(HOPE, exemplars="kmeans"), "hope", PRODUCT),
+    Method("S-HOPE 64 kB", seeded(SHOPE, max_bytes=SMALL), "beyond", {"usps": 3, "mnist": 5}),
+    Method(
+        "S-HOPE elastic",
+        on_images(SHOPE, augment="elastic", max_epochs=DISTORTED_EPOCHS),
+        "beyond",
+        {"mnist": 2},
+        slow=True,
+    ),
     Method("convnet", seeded(Convnet), "convnet", {"mnist": 1}, slow=True),
     Method("LDA", seeded(baselines.LDA), "linear", DETERMINISTIC),
     Method("LPP", seeded(baselines.LPP, graph="neighbors"), "linear", DETERMINISTIC),

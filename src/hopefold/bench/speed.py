@@ -30,7 +30,7 @@ from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.core.neighbors import class_shares, vote
-from hopefold.estimators.hope import HOPE, SHOPE
+from hopefold.estimators.hope import HOPE, SHOPE, HighOrderEmbedding
 from hopefold.evaluation import Cost, operations, seconds_in_turns
 
 if TYPE_CHECKING:
@@ -160,10 +160,10 @@ def _ways(
     return lambda: judge(where), lambda: judge(model.transform(X_new))
 
 
-def sizes_of(kind: type, data: str) -> dict[str, dict[str, int]]:
+def sizes_of(kind: type[HighOrderEmbedding], data: str) -> dict[str, dict[str, int]]:
     """The product's sizes and the paper's, by name; one where they are the same."""
     paper = PAPER_SIZES[kind].get(data, PAPER_SIZES[kind]["mnist"])
-    product = {name: getattr(kind(), name) for name in paper}
+    product = {"order": kind().order, **kind().sizes()}
     if product == paper:
         return {"default and paper": product}
     return {"default": product, "paper": paper}

@@ -116,7 +116,8 @@ def size_table(records: Sequence[Record], data: str, name: str) -> str:
         for method in methods:
             is_default = value == defaults[method][name]
             planned = is_default or value in GRIDS[data][name]
-            runs = runs_of(records, Job(method, data, 0, changes={name: value}))
+            changes = {} if is_default else {name: value}
+            runs = runs_of(records, Job(method, data, 0, changes=changes))
             cells += [_cell(runs, error, bold=is_default, planned=planned) for error in ERRORS]
             counts.append(str(len(runs)))
         lines.append([f"{value:,}", *cells, " / ".join(counts)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hopefold.bench.comparison import Runs, compare
-from hopefold.bench.paper import SHORT, TABLES, Table
+from hopefold.bench.paper import GOALS, SHORT, TABLES, Table
 from hopefold.bench.records import Record, alike, read_records
 from hopefold.bench.small_sets import SMALL_SETS
 
@@ -148,6 +148,21 @@ def short_table(results: Results) -> str:
     return "\n\n".join([markdown(headings, lines), *_told(notes)])
 
 
+def goals_table(results: Results) -> str:
+    """What we set out for beyond the paper, and where we are."""
+    notes: list[str] = []
+    lines = []
+    for goal in GOALS:
+        runs = results.runs(goal.data, goal.method, "joint")
+        errors = [percent(runs, error) or NOT_RUN for error in ("all", "joint")]
+        size = f"{runs[0].model_bytes:,}" if runs and runs[0].model_bytes else "–"
+        count = str(len(runs)) + _mark(_age(runs), notes)
+        name = goal.name
+        lines.append([name, f"{goal.target:.2f}", *errors, goal.paper, goal.published, size, count])
+    headings = ["error, %", "goal", "2-D, 5-NN", "2-D, 20 exemplars", "paper", "best published"]
+    return "\n\n".join([markdown([*headings, "bytes", "runs"], lines), *_told(notes)])
+
+
 def defaults_table(results: Results) -> str:
     """Data of many kinds, each fitted once with the defaults: the map beside the raw columns."""
     methods = ("S-HOPE", "HOPE")
@@ -168,6 +183,7 @@ MAKERS: dict[str, Callable[[Results], str]] = {
     **{name: partial(paper_table, table) for name, table in TABLES.items()},
     "resources": resources_table,
     "short": short_table,
+    "goals": goals_table,
     "defaults": defaults_table,
 }
 

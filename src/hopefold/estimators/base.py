@@ -155,7 +155,7 @@ class SupervisedEmbedding(
         raise NotImplementedError
 
     def _with_sizes_of(self, _weights: Mapping[str, Any]) -> Self:
-        """The same method with the sizes of a map that it has learned."""
+        """The same method; sizes that are free are those of a map that it has learned."""
         return self
 
     def _embed(self, X: Any) -> ndarray:

@@ -113,7 +113,7 @@ none.""",
             'float or "auto"',
             """How far a row is moved towards what it could be mistaken for, in shares of the spread
 of all rows: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or more,
-none for fewer and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+none for fewer, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "spare_components": (
             "int",
@@ -202,7 +202,8 @@ objective on exemplars is always so.""",
         return changed
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
-        return self._with(n_factors=len(weights["c"]))
+        free = self.n_factors == "auto"
+        return self._with(n_factors=len(weights["c"])) if free else self
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
@@ -257,7 +258,8 @@ objective on exemplars is always so.""",
     def _nudge(self, n_features: int) -> float:
         if self.nudge != "auto":
             return float(self.nudge)
-        return NUDGE if self.optimizer == "adam" and n_features >= NUDGED_FEATURES else 0.0
+        needed = n_features >= NUDGED_FEATURES and self.augment is None
+        return NUDGE if needed and self.optimizer == "adam" else 0.0
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
@@ -381,7 +383,8 @@ class SHOPE(HighOrderEmbedding):
             yield smaller._with(n_units=n_units)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
-        return super()._with_sizes_of(weights)._with(n_units=len(weights["b"]))
+        sized = super()._with_sizes_of(weights)
+        return sized._with(n_units=len(weights["b"])) if self.n_units == "auto" else sized
 
     def _make_map(self, n_features: int) -> nn.Module:
         return SigmoidHighOrder(

@@ -1,0 +1,101 @@
+"""Rows that are moved towards what they could be mistaken for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from hopefold import HOPE, SHOPE
+from hopefold.core.maps import Linear
+from hopefold.core.objectives import collapse_onto_exemplars
+from hopefold.errors import InvalidParameter
+from hopefold.estimators.learning import Batch, nudged, onto_exemplars
+
+LENGTH = 0.3
+
+
+@pytest.fixture
+def batch():
+    generator = torch.Generator().manual_seed(0)
+    return Batch(
+        numbers=np.arange(6),
+        x=torch.randn(6, 4, generator=generator),
+        labels=torch.arange(6) % 2,
+        weights=None,
+        exemplars=torch.randn(2, 4, generator=generator),
+        exemplar_labels=torch.arange(2),
+        exemplar_weights=None,
+    )
+
+
+@pytest.fixture
+def map_(batch):
+    made = Linear(4, 2)
+    made.start(batch.x, torch.Generator().manual_seed(1))
+    return made
+
+
+def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(map_, batch):
+    loss = onto_exemplars(collapse_onto_exemplars)
+    moved = batch.x.clone()
+    for row in range(len(batch.x)):  # the loss is a mean over rows: each has a gradient of its own
+        x = batch.x[[row]].requires_grad_()
+        alone = replace(batch, x=x, labels=batch.labels[[row]])
+        (uphill,) = torch.autograd.grad(loss(map_, alone, None), x)
+        moved[row] += LENGTH * uphill[0] / uphill.norm()
+    expected = (loss(map_, batch, None) + loss(map_, replace(batch, x=moved), None)) / 2
+    torch.testing.assert_close(nudged(loss, LENGTH)(map_, batch, None), expected)
+
+
+def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
+    loss = onto_exemplars(collapse_onto_exemplars)
+    before = batch.x.clone()
+    assert nudged(loss, LENGTH)(map_, batch, None) > loss(map_, batch, None)
+    assert torch.equal(batch.x, before)
+    assert not batch.x.requires_grad
+
+
+def test_a_nudged_map_keeps_its_place_under_noise(digits):
+    X, X_new, y, y_new = digits
+    noise = np.random.RandomState(0).normal(size=X_new.shape)
+    X_new = X_new + 0.35 * noise
+    settings = {"max_epochs": 25, "random_state": 0, "validation_fraction": 0}
+    plain = SHOPE(**settings, nudge=0).fit(X, y).score(X_new, y_new)
+    steady = SHOPE(**settings, nudge=0.3).fit(X, y).score(X_new, y_new)
+    assert steady > plain + 0.02
+
+
+@pytest.mark.parametrize("exemplars", ["joint", "kmeans"])
+def test_both_objectives_can_be_nudged(exemplars, three_blobs):
+    X, y = three_blobs
+    model = HOPE(nudge=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_rows_are_nudged_by_themselves_only_where_there_are_many_features():
+    assert SHOPE()._nudge(99) == 0
+    assert SHOPE()._nudge(784) > 0
+    assert SHOPE(nudge=0.2)._nudge(2) == 0.2
+    assert HOPE()._nudge(784) == 0
+    assert SHOPE(optimizer="cg")._nudge(784) == 0
+    assert SHOPE(augment="affine", image_shape=(28, 28))._nudge(784) == 0
+
+
+def test_a_nudge_is_a_share(three_blobs):
+    with pytest.raises(InvalidParameter, match="nudge=-1"):
+        SHOPE(nudge=-1).fit(*three_blobs)
+
+
+def test_an_exemplar_learns_nothing_for_a_column_that_is_constant(three_blobs):
+    """What it learned there would be lost with the column's gain, and it would lie elsewhere."""
+    X, y = three_blobs
+    X = np.column_stack([X, np.full(len(X), 7.0)])
+    model = SHOPE(max_epochs=20, random_state=0).fit(X, y)
+    assert (model.exemplars_[:, -1] == 7).all()
+    scaled = torch.from_numpy(model.scale_.apply(model.exemplars_))
+    assert (scaled[:, -1] == 0).all()
+    moved = model.transform(model.exemplars_ + np.eye(6)[-1])
+    np.testing.assert_array_equal(moved, model.exemplar_embedding_)
