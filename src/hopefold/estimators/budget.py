@@ -17,7 +17,9 @@ import torch
 from torch import nn
 
 from hopefold.data.scaling import Scale
-from hopefold.estimators.learning import Learned, Task
+from hopefold.errors import InvalidParameter
+from hopefold.estimators.learning import Learned, Task, judge
+from hopefold.training.loop import worse_beyond_chance
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -35,6 +37,51 @@ FACTOR = ".factor"
 
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies.
 HEADER = 2_200
+
+
+def learn_within_budget(
+    method: Any,
+    max_bytes: int,
+    task: Task,
+    training: ndarray,
+    held_out: ndarray,
+    like: Learned | None,
+) -> Learned:
+    """The coarsest numbers that cost no accuracy, and a map as large as they allow."""
+    tried: list[Learned] = []
+    for precision in PRECISIONS if like is None else (like.precision,):
+        try:
+            sized = largest_within(method, max_bytes, task, precision)
+        except InvalidParameter:
+            if tried:  # coarser numbers do fit
+                break
+            raise
+        exact = sized._learn_from(task, training, held_out, like)
+        coarse = round_learned(exact, precision)
+        if not len(held_out):
+            return coarse
+        wrong = judge(task, coarse, training, held_out)
+        tried.append(coarse.with_validation_error(wrong.mean()))
+        if not worse_beyond_chance(wrong, judge(task, exact, training, held_out)):
+            break
+    return min(tried, key=lambda learned: learned.run.kept["validation_error"])
+
+
+def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> Any:
+    """The method with the largest sizes whose model fits the budget."""
+    names = getattr(method, "feature_names_in_", np.array([])).tolist()
+    texts = (task.classes.tolist(), method.class_weight, names)
+    besides = bytes_besides(task, method.n_components, texts, precision)
+    for smaller in method._smaller():
+        with torch.device("meta"):
+            map_ = smaller._make_map(task.rows.n_features)
+        needed = besides + bytes_of_map(map_, precision)
+        if needed <= max_bytes:
+            return smaller
+    raise InvalidParameter(
+        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them besides the map: "
+        "allow more, or set n_exemplars lower, or sizes to 'auto'."
+    )
 
 
 def pack(name: str, values: Any, precision: str) -> dict[str, ndarray]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import torch
 from torch import nn
 
 from hopefold.core.maps import HighOrder, Pressed, SigmoidHighOrder
@@ -20,20 +19,18 @@ from hopefold.core.objectives import (
 from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.budget import PRECISIONS, bytes_besides, bytes_of_map, round_learned
+from hopefold.estimators.budget import learn_within_budget
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
 from hopefold.estimators.learning import (
     Learned,
     Loss,
     Start,
     Task,
-    judge,
     nudged,
     of_distorted_images,
     onto_exemplars,
     onto_pairs,
 )
-from hopefold.training.loop import worse_beyond_chance
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -46,6 +43,9 @@ MANY_FEATURES = 250
 #: How far a row is nudged, in shares of the spread of all rows, and how many features it takes.
 NUDGE = 0.1
 NUDGED_FEATURES = 100
+
+#: A map with so many times fewer factors than usual is small: it learns longer.
+SMALL = 2
 
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
@@ -96,13 +96,14 @@ them, so that they may lie apart (``exemplars="joint"`` only).""",
         "max_epochs": (
             'int or "auto"',
             """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100
-passes (50 to 100 where rows are nudged), and fewer, down to 10, where these make more than
-20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+passes (50 to 100 where rows are nudged, 100 for a small map), and fewer, down to 10, where these
+make more than 20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "input_dropout": (
             'float or "auto"',
             """Share of the features that are dropped at random in training. ``"auto"``: a
-thousandth for each feature that there is, 0.25 at the most; none with ``augment``.""",
+thousandth for each feature that there is, 0.25 at the most, less where there are few factors;
+none with ``augment``.""",
         ),
         "dropout": (
             'float or "auto"',
@@ -129,8 +130,9 @@ moves them a little, ``"elastic"`` warps them besides. Needs ``image_shape``."""
         "max_bytes": (
             "int or None",
             """The most bytes that the saved model may have, with its exemplars, its scale and all
-names. Sizes that are ``"auto"`` are chosen for it, and weights and exemplars are kept in
-int8, or in float16 where int8 costs accuracy on the held-out rows.""",
+names. Sizes that are ``"auto"`` are chosen for it, a small map learns in larger steps, and
+weights and exemplars are kept in int8, or in float16 where int8 costs accuracy on the
+held-out rows.""",
         ),
         "conditional": (
             "bool",
@@ -172,11 +174,13 @@ objective on exemplars is always so.""",
         if self.optimizer != "adam":
             return super()._epochs(steps)
         fewest = 50 if self._nudge(self.n_features_in_) else 70  # a nudged row counts twice
+        if self._smallness > SMALL:
+            fewest = 100
         return round(min(max(super()._epochs(steps), fewest), max(MANY_STEPS / steps, 10)))
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features only where others can stand in for them."""
-        share = INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)
+        share = INPUT_DROPOUT * min(1, n_features / MANY_FEATURES) / self._smallness**0.5
         auto = {"input_dropout": 0.0 if self.augment else share, "dropout": 0.0}
         asked = {name: getattr(self, name) for name in auto}
         return auto | {name: share for name, share in asked.items() if share != "auto"}
@@ -185,15 +189,25 @@ objective on exemplars is always so.""",
     def _n_factors(self) -> int:
         return self._most_factors if self.n_factors == "auto" else int(self.n_factors)
 
+    @property
+    def _smallness(self) -> float:
+        """How many times fewer factors there are than usual; 1 for more."""
+        return max(1.0, self._most_factors / self._n_factors)
+
     def sizes(self) -> dict[str, int]:
         """The sizes of the map, as far as data and budget do not say otherwise."""
         return {"n_factors": self._n_factors}
 
     def _smaller(self) -> Iterator[Self]:
-        """The same method, then with ever smaller sizes as far as they are free."""
+        """The same method without a budget, with ever smaller sizes as far as they are free.
+
+        A small map learns in larger steps.
+        """
         least = 1 if self.n_factors == "auto" else self._n_factors
         for n_factors in range(self._n_factors, least - 1, -1):
-            yield self._with(n_factors=n_factors)
+            smaller = self._with(n_factors=n_factors, max_bytes=None)
+            smaller.learning_rate *= smaller._smallness ** (1 / 3)
+            yield smaller
 
     def _with(self, **changes: Any) -> Self:
         changed = copy.copy(self)
@@ -210,50 +224,7 @@ objective on exemplars is always so.""",
     ) -> Learned:
         if self.max_bytes is None:
             return super()._learn_from(task, training, held_out, like)
-        return self._learn_within_budget(task, training, held_out, like)
-
-    def _learn_within_budget(
-        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None
-    ) -> Learned:
-        """The smallest numbers that cost no accuracy; sizes as large as these allow."""
-        tried: list[tuple[float, Learned]] = []
-        for precision in PRECISIONS if like is None else (like.precision,):
-            try:
-                sized = self._within_budget(task, precision)
-            except InvalidParameter:
-                if tried:  # smaller numbers do fit
-                    break
-                raise
-            exact = sized._learn_from(task, training, held_out, like)
-            coarse = round_learned(exact, precision)
-            if not len(held_out):
-                return coarse
-            wrong = judge(task, coarse, training, held_out)
-            tried.append((float(wrong.mean()), coarse.with_validation_error(wrong.mean())))
-            if not worse_beyond_chance(wrong, judge(task, exact, training, held_out)):
-                break
-        return min(tried, key=lambda pair: pair[0])[1]
-
-    def _within_budget(self, task: Task, precision: str) -> Self:
-        """The same method with the largest sizes that fit the budget."""
-        assert self.max_bytes is not None
-        texts = (task.classes.tolist(), self.class_weight, self._feature_names())
-        besides = bytes_besides(task, self.n_components, texts, precision)
-        for smaller in self._smaller():
-            with torch.device("meta"):
-                map_ = smaller._make_map(task.rows.n_features)
-            needed = besides + bytes_of_map(map_, precision)
-            if needed <= self.max_bytes:
-                return smaller._with(max_bytes=None)
-        raise InvalidParameter(
-            f"max_bytes={self.max_bytes} is too little: {needed} are needed, {besides} of them for "
-            "exemplars, references, the scale and names: allow more, or set n_exemplars lower, or "
-            "sizes to 'auto'."
-        )
-
-    def _feature_names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else names.tolist()
+        return learn_within_budget(self, self.max_bytes, task, training, held_out, like)
 
     def _nudge(self, n_features: int) -> float:
         if self.nudge != "auto":

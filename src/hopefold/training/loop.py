@@ -95,10 +95,11 @@ def minimise(
 def worse_beyond_chance(mistakes: np.ndarray, fewer: np.ndarray) -> bool:
     """Do the mistakes on some rows exceed others on the same rows by more than chance would?
 
-    By more than the root of the number of rows on which the two differ.
+    By more than the root of the number of rows on which the two differ. What is not a number is
+    worse than anything.
     """
     more = mistakes - fewer
-    return bool(more.sum() > np.linalg.norm(more))
+    return not more.sum() <= np.linalg.norm(more)
 
 
 class _Best:
