@@ -79,8 +79,8 @@ def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> A
         if needed <= max_bytes:
             return smaller
     raise InvalidParameter(
-        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them besides the map: "
-        "allow more, or set n_exemplars lower, or sizes to 'auto'."
+        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them besides the "
+        "map: allow more, or set n_exemplars lower, or sizes to 'auto'."
     )
 
 
