@@ -207,6 +207,28 @@ def test_the_header_is_plain_json(fitted, tmp_path):
     assert manifest["settings"]["n_factors"] == 20
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, t: m.update(precision="float32"),
+        lambda m, t: t.pop("map.C.factor"),
+        lambda m, t: t.update({"map.C.factor": t["map.C.factor"][:-1]}),
+        lambda m, t: t.update({"map.W.factor": t["map.W.factor"] * np.inf}),
+        lambda m, t: t.update({"scale.codes": t["scale.codes"] + 9}),
+        lambda m, t: t.update({"scale.codes": t["scale.codes"][:-1]}),
+        lambda m, t: t.update({"scale.kinds": t["scale.kinds"][:, :1]}),
+        lambda m, t: t.update({"exemplars": t["exemplars"][:, :-1]}),
+    ],
+)
+def test_a_small_file_that_makes_no_sense_is_refused(tmp_path, digits, change):
+    X, _, y, _ = digits
+    path = tmp_path / "m.hope"
+    SHOPE(max_bytes=10_000, max_epochs=1, random_state=0).fit(X[:200], y[:200]).save(path)
+    _resealed(path, change)
+    with pytest.raises(BrokenFile):
+        load(path)
+
+
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.hope"))
 
 

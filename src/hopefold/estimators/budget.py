@@ -103,8 +103,11 @@ def pack(name: str, values: Any, precision: str) -> dict[str, ndarray]:
 def unpack(name: str, tensors: Mapping[str, ndarray]) -> ndarray:
     """The numbers that `pack` has packed, in float32."""
     values: ndarray = tensors[name].astype(np.float32)
-    if name + FACTOR in tensors:
-        values *= tensors[name + FACTOR][:, None]
+    if tensors[name].dtype == np.int8:
+        with np.errstate(
+            invalid="ignore", over="ignore"
+        ):  # whoever reads a file looks for infinity
+            values *= tensors[name + FACTOR][:, None]
     return values
 
 

@@ -132,7 +132,7 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
     manifest, tensors = store.read(path)
     try:
         return _revive(manifest, tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
         raise BrokenFile(f"{path} does not hold a model that makes sense ({error}).") from error
 
 
