@@ -104,9 +104,7 @@ def unpack(name: str, tensors: Mapping[str, ndarray]) -> ndarray:
     """The numbers that `pack` has packed, in float32."""
     values: ndarray = tensors[name].astype(np.float32)
     if tensors[name].dtype == np.int8:
-        with np.errstate(
-            invalid="ignore", over="ignore"
-        ):  # whoever reads a file looks for infinity
+        with np.errstate(invalid="ignore", over="ignore"):  # readers look for it
             values *= tensors[name + FACTOR][:, None]
     return values
 
