@@ -8,7 +8,9 @@ import torch
 
 from hopefold import SHOPE
 from hopefold.data.distortion import DISTORTIONS, distort
+from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
+from hopefold.estimators.learning import Batch, of_distorted_images
 
 SHAPE = (12, 9)
 
@@ -70,10 +72,41 @@ def test_what_cannot_be_distorted_is_refused(three_blobs, digits):
     X, _, y, _ = digits
     with pytest.raises(InvalidParameter, match="set image_shape"):
         SHOPE(augment="affine").fit(X, y)
-    for shape in [(8, 9), 64, ("a", "b"), (-8, -8)]:
+    for shape in [(8, 9), (-8, -8)]:
         with pytest.raises(InvalidParameter, match="64 features"):
             SHOPE(augment="affine", image_shape=shape).fit(X, y)
+    for shape in [64, "nonsense", (8.0, 8.0), (True, 64), (8, 8, 1)]:
+        with pytest.raises(InvalidParameter, match="as whole numbers"):
+            SHOPE(image_shape=shape).fit(X, y)
     with pytest.raises(InvalidParameter, match="scale='range'"):
-        SHOPE(augment="affine", image_shape=(1, 5)).fit(*three_blobs)
+        SHOPE(augment="affine", image_shape=(1, 5), scale="standard").fit(*three_blobs)
     with pytest.raises(InvalidParameter, match="augment='blur'"):
         SHOPE(augment="blur", image_shape=(8, 8)).fit(X, y)
+
+
+def test_images_are_scaled_as_a_whole_by_themselves(digits):
+    """Few images look like a table: some pixels near the border are hardly ever there."""
+    X, _, y, _ = digits
+    model = SHOPE(augment="affine", image_shape=(8, 8), max_epochs=1).fit(X[:100], y[:100])
+    assert len(np.unique(model.scale_.gain)) <= 2
+
+
+def test_a_constant_border_is_moved_as_the_ground_that_it_is(blot):
+    """White ground, 1 in the scale of the map, whose constant pixels are 0 there."""
+    images = 7 - blot[:4].reshape(4, *SHAPE).numpy()  # the ground is 4, ink 0
+    images[:, 4:7, 3:6] += np.random.RandomState(0).rand(4, 3, 3)
+    scale = learn_scale(images.reshape(4, -1), "range")
+    rows = torch.from_numpy(scale.apply(images.reshape(4, -1)))
+    assert (rows[:, scale.gain == 0] == 0).all()
+    seen = []
+
+    def watch(_map, batch, _generator):
+        seen.append(batch.x)
+        return batch.x.sum()
+
+    batch = Batch(np.arange(4), rows, torch.zeros(4), None, rows, torch.zeros(4), None)
+    of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, seeded())
+    assert (seen[0][:, scale.gain == 0] == 0).all()
+    ink = seen[0].reshape(4, *SHAPE)[:, 4:7, 3:6]
+    assert rows.max() <= 0.25
+    assert ink.max() > 0.5  # some ground has come in, and it is lighter than any ink

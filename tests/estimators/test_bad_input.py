@@ -288,3 +288,14 @@ def test_a_model_that_is_not_fitted_says_so(tmp_path):
     ):
         with pytest.raises(NotFittedError):
             action()
+
+
+@pytest.mark.parametrize("labels", [["1", "2", "3"], [0.5, 1.5, 2.5], [True, False]])
+def test_weights_go_to_labels_as_they_are(labels, three_blobs):
+    """Text that looks like a number, and fractions, are labels of their own."""
+    X, y = three_blobs
+    names = np.array(labels)[y % len(labels)]
+    model = SHOPE(max_epochs=1, class_weight={labels[0]: 5}).fit(X, names)
+    heavy = model.classes_.tolist().index(labels[0])
+    assert model.class_weight_[heavy] == 5
+    assert model.class_weight_.sum() == 5 + len(labels) - 1

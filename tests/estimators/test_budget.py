@@ -103,6 +103,36 @@ def test_long_names_count(tmp_path):
     assert (tmp_path / "named.hope").stat().st_size <= 30_000
 
 
+@pytest.mark.parametrize("weight", [1, np.float32(0.3), 0.1234567890123])
+@pytest.mark.parametrize("make", [str, np.int64])
+def test_class_weights_count(make, weight, tmp_path):
+    rng = np.random.RandomState(0)
+    n_classes = 200
+    y = np.arange(2 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 5)) + 3 * y[:, None]
+    labels = np.array([make(label) for label in y])
+    model = SHOPE(
+        max_bytes=16_000,
+        class_weight=dict.fromkeys(np.unique(labels), weight),
+        n_exemplars=1,
+        max_epochs=1,
+        refit=False,
+        random_state=0,
+    )
+    model.fit(X, labels).save(tmp_path / "many.hope")
+    assert (tmp_path / "many.hope").stat().st_size <= 16_000
+
+
+def test_free_sizes_are_chosen_around_those_that_are_given():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200]
+    wide = SHOPE(**QUICK, max_bytes=20_000, n_factors=100).fit(X, y)
+    assert wide.map_.W.shape[1] == 100
+    assert 1 < len(wide.map_.W) < 200
+    deep = SHOPE(**QUICK, max_bytes=20_000, n_units=100).fit(X, y)
+    assert len(deep.map_.W) == 100
+
+
 def test_too_small_a_budget_says_what_is_needed(three_blobs):
     with pytest.raises(InvalidParameter, match=r"max_bytes=1500 is too little: \d+ are needed"):
         SHOPE(max_bytes=1_500).fit(*three_blobs)

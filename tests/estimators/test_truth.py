@@ -15,6 +15,7 @@ from hopefold.baselines import LDA
 from hopefold.errors import ChanceWarning, InvalidParameter
 from hopefold.estimators.checks import CHANCE, warn_of_chance
 from hopefold.evaluation import permutation_test
+from hopefold.training.loop import Run
 
 QUICK = {"max_epochs": 10, "random_state": 0}
 
@@ -124,3 +125,13 @@ def test_without_held_out_rows_there_is_nothing_to_compare(iris):
 def test_what_is_no_map_of_ours_cannot_be_tested(iris):
     with pytest.raises(InvalidParameter, match="of hopefold's own"):
         permutation_test(make_pipeline(StandardScaler(), SHOPE()), *iris)
+
+
+def test_the_luckiest_epoch_is_not_what_is_tested():
+    """Of the late epochs, none was chosen: their mean is what the warning rests on."""
+    errors = [0.7] * 8 + [0.2, 0.6]
+    history = [{"epoch": n, "validation_error": error} for n, error in enumerate(errors, start=1)]
+    run = Run(9, history)
+    assert run.kept["validation_error"] == 0.2
+    assert run.late_error == pytest.approx(0.4)
+    assert Run(1, history[:1]).late_error == 0.7

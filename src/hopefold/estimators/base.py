@@ -68,7 +68,7 @@ class SupervisedEmbedding(
         if self.exemplars is not None:
             checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
         random = checks.check_seed(self.random_state)
-        scale = learn_scale(X, self.scale)
+        scale = learn_scale(X, self._how_to_scale())
         task = Task(
             rows=Rows.prepare(X, scale, getattr(self, "feature_names_in_", None)),
             scale=scale,
@@ -151,6 +151,9 @@ class SupervisedEmbedding(
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
+    def _how_to_scale(self) -> str | None:
+        return self.scale
+
     def _make_map(self, n_features: int) -> nn.Module:
         raise NotImplementedError
 
@@ -191,9 +194,7 @@ class SupervisedEmbedding(
                 )
         learned = self._learn_from(task, training, held_out)
         if len(held_out):
-            checks.warn_of_chance(
-                learned.run.kept["validation_error"], task.shares(held_out), len(held_out)
-            )
+            checks.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
         if not (self.refit and len(held_out)):
             return learned
         again = self._learn_from(task, everything, held_out[:0], like=learned)

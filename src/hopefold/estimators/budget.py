@@ -70,7 +70,8 @@ def learn_within_budget(
 def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> Any:
     """The method with the largest sizes whose model fits the budget."""
     names = getattr(method, "feature_names_in_", np.array([])).tolist()
-    texts = (task.classes.tolist(), method.class_weight, names)
+    weights = [list(pair) for pair in zip(task.classes.tolist(), task.class_weights, strict=True)]
+    texts = (task.classes.tolist(), weights if method.class_weight else None, names)
     besides = bytes_besides(task, method.n_components, texts, precision)
     for smaller in method._smaller():
         with torch.device("meta"):
@@ -79,8 +80,8 @@ def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> A
         if needed <= max_bytes:
             return smaller
     raise InvalidParameter(
-        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them besides the "
-        "map: allow more, or set n_exemplars lower, or sizes to 'auto'."
+        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them for what "
+        "is kept besides the map: allow more, or ask for fewer exemplars or a smaller map."
     )
 
 

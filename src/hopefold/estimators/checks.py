@@ -60,7 +60,8 @@ def check_classes(classes: ndarray, n_rows: int) -> None:
 def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
     """One warning unless the held-out error is below that of always naming the commonest class.
 
-    Below beyond chance: one-sided binomial test.
+    Below beyond chance: one-sided binomial test. The error is not that of the best epoch, which is
+    the luckiest of many.
     """
     blind = 1 - float(shares.max())
     mistakes = round(error * n_held_out)
@@ -69,8 +70,8 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
     if bdtr(0, n_held_out, blind) < CHANCE:
         message = (
             f"the map may show what is not there: its error on {n_held_out} held-out rows is "
-            f"{error:.1%}, not clearly better than the {blind:.1%} of always naming the commonest "
-            "class. Do not read clusters into it; give more rows, or features that tell more."
+            f"{error:.1%} in the last epochs, not clearly better than the {blind:.1%} of always "
+            "naming the commonest class. Do not read clusters into it; give more rows, or features that tell more."
         )
     else:
         message = (
@@ -113,13 +114,29 @@ def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarr
         raise InvalidParameter(
             f"class_weight={class_weight!r}: give 'balanced', None, or a dict from label to weight."
         )
-    with _our_errors():
-        weights: ndarray = compute_class_weight(class_weight, classes=classes, y=y)
+    if isinstance(class_weight, dict):
+        weights = _weights_by_label(class_weight, classes.tolist())
+    else:
+        with _our_errors():
+            weights = compute_class_weight(class_weight, classes=classes, y=y)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise InvalidParameter(
             f"class_weight={class_weight!r}: give every class a weight above 0, or drop its rows."
         )
     return weights
+
+
+def _weights_by_label(class_weight: dict[Any, Any], labels: list[Any]) -> ndarray:
+    """As scikit-learn has it, but for labels like "1" and 1.5, which it takes for the number 1."""
+    missing = [label for label in labels if label not in class_weight]
+    if missing and len(class_weight) > len(labels) - len(missing):
+        raise InvalidInput(f"The classes, {missing}, are not in class_weight")
+    try:
+        return np.array([class_weight.get(label, 1) for label in labels], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"class_weight={class_weight!r}: give every class a weight above 0, or drop its rows."
+        ) from error
 
 
 def check_whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> None:
@@ -136,14 +153,20 @@ def check_whole_or_auto(name: str, value: Any, *, at_least: int) -> None:
         check_whole(name, value, at_least=at_least)
 
 
-def check_image_shape(image_shape: Any, n_features: int) -> None:
-    """Two whole numbers, as many pixels as there are features."""
-    try:
-        height, width = image_shape
-        fits = height * width == n_features and min(height, width) > 0
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
+def check_image_shape(image_shape: Any) -> None:
+    """Is it a pair of whole numbers?"""
+    pair = isinstance(image_shape, tuple | list) and len(image_shape) == 2
+    if not (pair and all(isinstance(n, Integral) and not isinstance(n, bool) for n in image_shape)):
+        raise InvalidParameter(
+            f"image_shape={image_shape!r}: give the height and the width as whole numbers, "
+            "e.g. (28, 28)."
+        )
+
+
+def check_pixels(image_shape: tuple[int, int], n_features: int) -> None:
+    """Are there as many pixels as features?"""
+    height, width = image_shape
+    if height * width != n_features or height < 1:
         raise InvalidParameter(
             f"image_shape={image_shape!r}, but a row has {n_features} features: give height and "
             "width of an image, whose product is that number."

@@ -113,8 +113,8 @@ none.""",
         "nudge": (
             'float or "auto"',
             """How far a row is moved towards what it could be mistaken for, in shares of the spread
-of all rows: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or more,
-none for fewer, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+of all rows, below 1: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or
+more, none for fewer, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "spare_components": (
             "int",
@@ -132,7 +132,7 @@ moves them a little, ``"elastic"`` warps them besides. Needs ``image_shape``."""
             """The most bytes that the saved model may have, with its exemplars, its scale and all
 names. Sizes that are ``"auto"`` are chosen for it, a small map learns in larger steps, and
 weights and exemplars are kept in int8, or in float16 where int8 costs accuracy on the
-held-out rows.""",
+held-out rows (without held-out rows, always in int8).""",
         ),
         "conditional": (
             "bool",
@@ -153,6 +153,8 @@ objective on exemplars is always so.""",
         checks.check_choice("objective", self.objective, tuple(OBJECTIVES))
         checks.check_choice("conditional", self.conditional, (True, False))
         checks.check_choice("augment", self.augment, (*DISTORTIONS, None))
+        if self.image_shape is not None:
+            checks.check_image_shape(self.image_shape)
         if self.augment is not None and self.image_shape is None:
             raise InvalidParameter(
                 f"augment={self.augment!r} needs the shape of the images: set image_shape, "
@@ -168,6 +170,9 @@ objective on exemplars is always so.""",
         if self.n_neighbors == "auto" and with_exemplars:
             return None
         return super()._resolve_n_neighbors(with_exemplars=with_exemplars)
+
+    def _how_to_scale(self) -> str | None:
+        return "range" if self.augment and self.scale == "auto" else self.scale
 
     def _epochs(self, steps: float) -> int:
         """More than others need, as inputs are dropped; fewer where there are very many rows."""
@@ -250,8 +255,8 @@ objective on exemplars is always so.""",
             return loss
         assert self.image_shape is not None
         checks.check_one_scale(task.scale, self.augment)
-        checks.check_image_shape(self.image_shape, task.rows.n_features)
-        return of_distorted_images(loss, self.image_shape, self.augment)
+        checks.check_pixels(self.image_shape, task.rows.n_features)
+        return of_distorted_images(loss, self.image_shape, self.augment, task.scale)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -348,10 +353,12 @@ class SHOPE(HighOrderEmbedding):
 
     def _smaller(self) -> Iterator[Self]:
         for smaller in super()._smaller():
-            n_units = self._n_units
+            most = least = self._n_units
             if self.n_units == "auto":
-                n_units = min(n_units, 2 * smaller._n_factors)
-            yield smaller._with(n_units=n_units)
+                most = min(most, 2 * smaller._n_factors)
+                least = most if self.n_factors == "auto" else 1
+            for n_units in range(most, least - 1, -1):
+                yield smaller._with(n_units=n_units)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
         sized = super()._with_sizes_of(weights)

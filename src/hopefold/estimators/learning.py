@@ -147,12 +147,21 @@ def nudged(loss: Loss, length: float) -> Loss:
     return both
 
 
-def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str) -> Loss:
-    """The same loss of images that are distorted at random."""
+def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
+    """The same loss of images that are distorted at random.
+
+    A pixel that is constant is 0 in the scale of the map. It is moved as what it is among the
+    others, which share one scale, and what has moved to its place is 0 again.
+    """
+    varies = scale.gain != 0
+    shift, gain = (values[varies][:1] for values in (scale.shift, scale.gain))
+    constant = torch.from_numpy(np.where(varies, 0, (scale.shift - shift) * gain)).float()
+    kept = torch.from_numpy(varies)
 
     def distorted(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
         assert generator is not None
-        x = distort(batch.x, image_shape, how, generator)
+        x = batch.x + constant.to(batch.x.device)
+        x = distort(x, image_shape, how, generator) * kept.to(x.device)
         return loss(map_, replace(batch, x=x), generator)
 
     return distorted

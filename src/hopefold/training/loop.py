@@ -31,6 +31,12 @@ class Run(NamedTuple):
         """The epoch whose parameters were kept."""
         return self.history[self.epochs - 1]
 
+    @property
+    def late_error(self) -> float:
+        """The mean validation error of the last fifth of the epochs: none of them was chosen."""
+        late = self.history[-max(1, len(self.history) // 5) :]
+        return sum(record["validation_error"] for record in late) / len(late)
+
 
 def minimise(
     loss_of: Callable[[Tensor, int, float], Tensor],
