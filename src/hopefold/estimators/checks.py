@@ -71,7 +71,8 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
         message = (
             f"the map may show what is not there: its error on {n_held_out} held-out rows is "
             f"{error:.1%} in the last epochs, not clearly better than the {blind:.1%} of always "
-            "naming the commonest class. Do not read clusters into it; give more rows, or features that tell more."
+            "naming the commonest class. Do not read clusters into it; give more rows, or features "
+            "that tell more."
         )
     else:
         message = (
@@ -127,7 +128,7 @@ def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarr
 
 
 def _weights_by_label(class_weight: dict[Any, Any], labels: list[Any]) -> ndarray:
-    """As scikit-learn has it, but for labels like "1" and 1.5, which it takes for the number 1."""
+    """As scikit-learn has it, but for a label like "1", which it takes for the number."""
     missing = [label for label in labels if label not in class_weight]
     if missing and len(class_weight) > len(labels) - len(missing):
         raise InvalidInput(f"The classes, {missing}, are not in class_weight")
