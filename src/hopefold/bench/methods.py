@@ -104,7 +104,6 @@ PAPER_TRAINING: dict[str, Any] = {
     "input_dropout": 0,
     "dropout": 0,
     "spare_components": 0,
-    "nudge": 0,
 }
 
 
