@@ -177,6 +177,14 @@ def test_features_are_dropped_where_others_can_stand_in_for_them(cls, n_features
     assert cls(input_dropout=0.1)._make_map(n_features).input_dropout == 0.1
 
 
+def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
+    assert SHOPE()._make_map(30).dropout == 0.3
+    assert SHOPE()._make_map(784).dropout == 0
+    assert SHOPE(n_factors=100)._make_map(30).dropout == pytest.approx(0.15)
+    assert SHOPE(dropout=0.1)._make_map(30).dropout == 0.1
+    assert HOPE()._make_map(30).dropout == 0
+
+
 @pytest.mark.parametrize(
     ("n_rows", "epochs"), [(500, 100), (8_000, 70), (60_000, 70), (100_000, 50), (10**7, 10)]
 )

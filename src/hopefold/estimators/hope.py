@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 INPUT_DROPOUT = 0.25
 MANY_FEATURES = 250
 
-#: How far a row is nudged, in shares of the spread of all rows, and how many features it takes.
+#: How far a row is nudged, in shares of the spread of all rows, and how many features it takes: of
+#: fewer, rows would be moved to where others are.
 NUDGE = 0.1
 NUDGED_FEATURES = 100
 
@@ -71,8 +72,9 @@ class HighOrderEmbedding(GradientEmbedding):
     augment: str | None = None
     image_shape: tuple[int, int] | None = None
 
-    #: Polynomial units, where the data and the budget do not say otherwise.
+    #: Polynomial units, where the budget does not say otherwise, and how many of them are dropped.
     _most_factors: ClassVar[int] = 400
+    _most_dropout: ClassVar[float] = 0.0
     _exemplar_choices: ClassVar = ("joint", "kmeans", None)
     _prose: ClassVar = {
         "exemplars": (
@@ -107,7 +109,8 @@ none with ``augment``.""",
         ),
         "dropout": (
             'float or "auto"',
-            """Share of the polynomial units that are dropped at random in training. ``"auto"``:
+            """Share of the polynomial units that are dropped at random in training. ``"auto"``: 0.3
+for S-HOPE where there are fewer than 100 features, less where there are few factors; else
 none.""",
         ),
         "nudge": (
@@ -184,9 +187,14 @@ objective on exemplars is always so.""",
         return round(min(max(super()._epochs(steps), fewest), max(MANY_STEPS / steps, 10)))
 
     def _dropout(self, n_features: int) -> dict[str, float]:
-        """What the map drops in training: features only where others can stand in for them."""
-        share = INPUT_DROPOUT * min(1, n_features / MANY_FEATURES) / self._smallness**0.5
-        auto = {"input_dropout": 0.0 if self.augment else share, "dropout": 0.0}
+        """What the map drops in training: features where others can stand in for them, units else.
+
+        The fewer factors there are, the less of both.
+        """
+        inputs = 0.0 if self.augment else INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)
+        units = self._most_dropout if n_features < NUDGED_FEATURES else 0.0
+        auto = {"input_dropout": inputs, "dropout": units}
+        auto = {name: share / self._smallness**0.5 for name, share in auto.items()}
         asked = {name: getattr(self, name) for name in auto}
         return auto | {name: share for name, share in asked.items() if share != "auto"}
 
@@ -338,6 +346,7 @@ class SHOPE(HighOrderEmbedding):
 
     #: Sigmoid units, where the budget does not say otherwise.
     _most_units: ClassVar[int] = 600
+    _most_dropout: ClassVar = 0.3
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
