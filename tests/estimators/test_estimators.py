@@ -186,10 +186,21 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "epochs"), [(500, 100), (8_000, 70), (60_000, 70), (100_000, 50), (10**7, 10)]
+    ("n_rows", "n_features", "epochs"),
+    [
+        (500, 9, 100),
+        (8_000, 9, 70),
+        (60_000, 9, 70),
+        (100_000, 9, 50),
+        (10**7, 9, 10),
+        (500, 784, 100),  # nudged, as the next
+        (60_000, 784, 50),
+    ],
 )
-def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, epochs):
-    assert SHOPE()._settings(n_rows, sparse=False).max_epochs == epochs
+def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, n_features, epochs):
+    model = SHOPE()
+    model.n_features_in_ = n_features
+    assert model._settings(n_rows, sparse=False).max_epochs == epochs
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])

@@ -31,8 +31,8 @@ START_ROWS_A_CLASS = 2_000
 #: Share of the run after which spare coordinates are flat.
 FLAT = 0.8
 
-#: Rows by which the spread of all is judged.
-SPREAD_ROWS = 1_000
+#: Rows by which the spread of all is judged, in how many parts: sparse rows are made dense.
+SPREAD_ROWS, SPREAD_PARTS = 1_000, 10
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
@@ -60,8 +60,13 @@ class Task:
 
     def spread(self, which: Int[ndarray, " w"]) -> float:
         """How far these rows lie from their mean, as the root of the mean square."""
-        sample = self.rows.fetch(which[:: max(1, len(which) // SPREAD_ROWS)])
-        return float(sample.var(dim=0, correction=0).sum().sqrt())
+        sample = which[:: max(1, len(which) // SPREAD_ROWS)]
+        mean, square = torch.zeros(self.rows.n_features, dtype=torch.float64), torch.zeros(())
+        for part in np.array_split(sample, SPREAD_PARTS):
+            x = self.rows.fetch(part).double()
+            mean += x.sum(dim=0) / len(sample)
+            square = square + x.square().sum() / len(sample)
+        return float((square - mean.square().sum()).clamp_min(0).sqrt())
 
     def shares(self, which: Int[ndarray, " w"]) -> Float[ndarray, " classes"]:
         """The weighted share of each class among these rows."""
