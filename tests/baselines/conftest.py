@@ -24,8 +24,10 @@ def make_task():
             "device": torch.device("cpu"),
             "seed": 0,
         }
-        rows = Rows.prepare(np.asarray(X), learn_scale(X, scale))
-        return Task(rows=rows, labels=np.asarray(y), **{**settings, **options})
+        learned = learn_scale(X, scale)
+        rows = Rows.prepare(np.asarray(X), learned)
+        known = {"rows": rows, "scale": learned, "labels": np.asarray(y), "classes": np.unique(y)}
+        return Task(**known, **{**settings, **options})
 
     return make
 
