@@ -133,6 +133,16 @@ def test_free_sizes_are_chosen_around_those_that_are_given():
     assert len(deep.map_.W) == 100
 
 
+def test_sorted_rows_are_judged_by_all_of_them():
+    """Without exemplars, the first rows alone would be of the first class."""
+    random = np.random.RandomState(0)
+    y = np.repeat([0, 1], [5_500, 600])
+    X = random.normal(size=(len(y), 2)) + 9 * y[:, None]
+    settings = {"order": 1, "n_factors": 4, "exemplars": None, "max_epochs": 2, "refit": False}
+    model = HOPE(**settings, max_bytes=90_000, random_state=0).fit(X, y)
+    assert model.validation_error_ < 0.01
+
+
 def test_too_small_a_budget_says_what_is_needed(three_blobs):
     with pytest.raises(InvalidParameter, match=r"max_bytes=1500 is too little: \d+ are needed"):
         SHOPE(max_bytes=1_500).fit(*three_blobs)

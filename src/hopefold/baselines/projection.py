@@ -13,9 +13,8 @@ from torch import nn
 
 from hopefold.core.maps import Linear
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.embedding import embed
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Learned, Start, Task, mistakes, start_exemplars
+from hopefold.estimators.learning import Learned, Start, Task, judge, start_exemplars
 from hopefold.training.loop import Run
 
 if TYPE_CHECKING:
@@ -66,15 +65,10 @@ class ClosedForm(SupervisedEmbedding):
         directions = self._solve(x, task.labels[training], task.seed)
         map_ = as_map(directions, task.rows.n_features, self.n_components)
         exemplars, labels = start_exemplars(task, training, np.random.RandomState(task.seed))
-        if task.exemplars is None:
-            references, labels = task.rows.subset(training), task.labels[training]
-            points = embed(map_, references, task.device)
-        else:
-            points = map_(exemplars).numpy()
         record: dict[str, float] = {"epoch": 1}
         if len(held_out):
-            new = embed(map_, task.rows.subset(held_out), task.device)
-            record["validation_error"] = float(mistakes(task, held_out, new, points, labels).mean())
+            wrong = judge(task, map_, exemplars, labels, training, held_out)
+            record["validation_error"] = float(wrong.mean())
         run = Run(1, [record])
         if task.exemplars is None:
             return Learned(map_, None, task.labels, run)

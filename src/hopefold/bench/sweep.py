@@ -31,7 +31,7 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 N_SPLITS = {"usps": 2, "mnist": 1}
 
-#: Sizes are compared without what makes each fit several times as long, and no other.
+#: Sizes are compared without what makes each fit several times as long.
 LEAN: dict[str, float] = {"refit": False, "nudge": 0.0}
 
 LETTERS = {"order": "O, order", "n_factors": "F, factors", "n_units": "m, sigmoid units"}

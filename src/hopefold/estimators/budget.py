@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from hopefold.data.scaling import Scale
 from hopefold.errors import InvalidParameter
@@ -60,11 +60,18 @@ def learn_within_budget(
         coarse = round_learned(exact, precision)
         if not len(held_out):
             return coarse
-        wrong = judge(task, coarse, training, held_out)
+        wrong, wrong_before = (
+            judge(task, learned.map, _exemplars(learned), learned.labels, training, held_out)
+            for learned in (coarse, exact)
+        )
         tried.append(coarse.with_validation_error(wrong.mean()))
-        if not worse_beyond_chance(wrong, judge(task, exact, training, held_out)):
+        if not worse_beyond_chance(wrong, wrong_before):
             break
     return min(tried, key=lambda learned: learned.run.kept["validation_error"])
+
+
+def _exemplars(learned: Learned) -> Tensor:
+    return torch.empty(0) if learned.exemplars is None else torch.from_numpy(learned.exemplars)
 
 
 def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> Any:

@@ -63,8 +63,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
     }
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.exemplars_
-    if (coarse := model.precision_) != "float32":
-        tensors = _pack(model, tensors, coarse)
+    if (precision := model.precision_) != "float32":
+        tensors = _pack(model, tensors, precision)
     names = getattr(model, "feature_names_in_", None)
     manifest = {
         "kind": type(model).__name__,
@@ -76,8 +76,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
         "train_error": model.train_error_,
-        "precision": coarse,
-        "history": model.history_ if coarse == "float32" else [],
+        "precision": precision,
+        "history": model.history_ if precision == "float32" else [],
     }
     return manifest, tensors
 

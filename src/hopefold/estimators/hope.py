@@ -31,6 +31,7 @@ from hopefold.estimators.learning import (
     onto_exemplars,
     onto_pairs,
 )
+from hopefold.estimators.parameters import number
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -200,7 +201,7 @@ objective on exemplars is always so.""",
 
     @property
     def _n_factors(self) -> int:
-        return self._most_factors if self.n_factors == "auto" else int(self.n_factors)
+        return number(self.n_factors, self._most_factors)
 
     @property
     def _smallness(self) -> float:
@@ -354,7 +355,7 @@ class SHOPE(HighOrderEmbedding):
 
     @property
     def _n_units(self) -> int:
-        return self._most_units if self.n_units == "auto" else int(self.n_units)
+        return number(self.n_units, self._most_units)
 
     def sizes(self) -> dict[str, int]:
         """Those of HOPE, and the number of sigmoid units."""

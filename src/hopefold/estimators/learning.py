@@ -296,19 +296,21 @@ def mistakes(
     return wrong * (weights / weights.mean())
 
 
+@torch.no_grad()
 def judge(
     task: Task,
-    learned: Learned,
-    training: Int[ndarray, " t"],
+    map_: nn.Module,
+    exemplars: Float[Tensor, "z features"],
+    exemplar_labels: Int[ndarray, " z"],
+    references: Int[ndarray, " r"],
     held_out: Int[ndarray, " h"],
 ) -> Float[ndarray, " h"]:
-    """How wrong each held-out row is judged by what was learned from the training rows."""
-    references, labels = training[:VALIDATION_REFERENCES], learned.labels
-    if learned.exemplars is None:
-        points, labels = _points(task, learned.map, references), task.labels[references]
+    """How wrong each held-out row is judged: by the exemplars or, without any, by references."""
+    if task.exemplars is None:
+        points, labels = _points(task, map_, references), task.labels[references]
     else:
-        points = learned.map(torch.from_numpy(learned.exemplars)).numpy()
-    return mistakes(task, held_out, _points(task, learned.map, held_out), points, labels)
+        points, labels = map_(exemplars).cpu().numpy(), exemplar_labels
+    return mistakes(task, held_out, _points(task, map_, held_out), points, labels)
 
 
 def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:
@@ -363,16 +365,9 @@ class _Attempt:
         task = self._task
         neighbours = np.sort(random.permutation(self._training)[:VALIDATION_REFERENCES])
 
-        @torch.no_grad()
         def now() -> ndarray:
-            if task.exemplars is None:
-                references = _points(task, self._map, neighbours)
-                labels = task.labels[neighbours]
-            else:
-                references = self._map(self.learned_exemplars()).cpu().numpy()
-                labels = self._exemplar_labels
-            new = _points(task, self._map, held_out)
-            return mistakes(task, held_out, new, references, labels)
+            exemplars = self.learned_exemplars()
+            return judge(task, self._map, exemplars, self._exemplar_labels, neighbours, held_out)
 
         return now
 

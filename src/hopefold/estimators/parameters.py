@@ -162,7 +162,7 @@ class Parameters(BaseEstimator):
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         """How many neighbours vote; ``None``: the kernel decides."""
         checks.check_whole_or_auto("n_neighbors", self.n_neighbors, at_least=1)
-        return _number(self.n_neighbors, 5)
+        return number(self.n_neighbors, 5)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -187,8 +187,8 @@ class TrainingParameters(Parameters):
         checks.check_choice("optimizer", self.optimizer, OPTIMIZERS)
 
     def _settings(self, n_rows: int, *, sparse: bool) -> Training:
-        batch_size = _number(self.batch_size, self._batch_size(n_rows, sparse=sparse))
-        epochs = _number(self.max_epochs, self._epochs(n_rows / batch_size))
+        batch_size = number(self.batch_size, self._batch_size(n_rows, sparse=sparse))
+        epochs = number(self.max_epochs, self._epochs(n_rows / batch_size))
         return Training(
             max_epochs=epochs,
             batch_size=batch_size,
@@ -196,7 +196,7 @@ class TrainingParameters(Parameters):
             optimizer=self.optimizer,
             batch_iterations=self.batch_iterations,
             weight_decay=self.weight_decay,
-            patience=_number(self.patience, max(10, epochs // 2)),
+            patience=number(self.patience, max(10, epochs // 2)),
         )
 
     def _batch_size(self, n_rows: int, *, sparse: bool) -> int:
@@ -226,5 +226,6 @@ def _tell_parameters(cls: type[Parameters]) -> str:
     return "\n".join(entries) + "\n"
 
 
-def _number(value: int | str, auto: int) -> int:
+def number(value: int | str, auto: int) -> int:
+    """What was asked for, or what ``"auto"`` stands for."""
     return auto if value == "auto" else int(value)
