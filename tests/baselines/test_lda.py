@@ -83,6 +83,7 @@ def test_classes_whose_rows_are_all_alike_lie_apart():
         (np.random.RandomState(0).rand(20, 2) @ np.ones((2, 3)), np.arange(20) % 2),
         (np.random.RandomState(0).rand(20, 90), np.arange(20) % 2),
         (np.random.RandomState(0).rand(20, 1), np.arange(20) % 2),
+        (np.random.RandomState(0).rand(20, 3), np.arange(20) == 7),
     ],
     ids=[
         "constant",
@@ -92,6 +93,7 @@ def test_classes_whose_rows_are_all_alike_lie_apart():
         "collinear",
         "wide",
         "one column",
+        "a class of one row",
     ],
 )
 @pytest.mark.parametrize(

@@ -172,6 +172,13 @@ def test_a_package_that_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
     assert told == ["far: skipped, since the package no_such_one is not installed"]
 
 
+def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
+    monkeypatch.setattr("hopefold.bench.small_sets.KEEL", "no_such_one")
+    jobs, told = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
+    assert running.missing(jobs, tmp_path, told.append) == jobs[1:]
+    assert told == ["letter: skipped, since the package no_such_one is not installed"]
+
+
 def test_a_final_run_is_entered_in_the_ledger_before_it_begins(tmp_path, instant, monkeypatch):
     entries = []
     alone = running.run_alone

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from hopefold.bench.__main__ import app
 from hopefold.bench.methods import METHODS
 from hopefold.bench.parts import load_parts
-from hopefold.bench.small_sets import SMALL_SETS, make_text
+from hopefold.bench.small_sets import SMALL_SETS, load_table, make_text
 
 
 @pytest.mark.parametrize("name", SMALL_SETS)
@@ -21,6 +21,19 @@ def test_a_set_is_the_same_each_time_and_is_cut_by_the_split(name):
     assert one.X.shape == other.X.shape
     assert len(np.unique(one.y)) == len(np.unique(one.y_new))
     assert (one.y != other.y).any()
+
+
+def test_a_table_is_read_from_the_files_of_the_package(tmp_path, monkeypatch):
+    folder = tmp_path / "a_package"
+    (folder / "data" / "balanced" / "raw").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    rows = "@relation x\n@data\n1, 2.5, b\n3, 4, a\n5, 6, b\n"
+    (folder / "data" / "balanced" / "raw" / "x.dat").write_text(rows)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("hopefold.bench.small_sets.KEEL", "a_package")
+    X, y = load_table("x")
+    assert X.tolist() == [[1, 2.5], [3, 4], [5, 6]]
+    assert y.tolist() == [1, 0, 1]
 
 
 def test_text_is_sparse_and_each_topic_has_words_of_its_own():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from hopefold.bench import __main__ as command
@@ -75,8 +76,8 @@ def test_each_size_is_varied_by_itself_and_no_run_is_there_twice(small):
         ("HOPE", {"order": 2}),
         ("HOPE", {"n_factors": 100}),
         ("HOPE", {"n_factors": 400}),
-        ("HOPE untied", {}),
-        ("HOPE untied", {"n_factors": 100}),
+        ("HOPE", {"tied": True}),
+        ("HOPE", {"tied": True, "n_factors": 600}),
     ]
     assert not any(job.final for job in first)
 
@@ -85,7 +86,7 @@ def test_usps_is_swept_on_two_splits_and_mnist_on_fewer_points():
     usps, mnist = sweep.make_sweep("usps"), sweep.make_sweep("mnist")
     assert {job.split for job in usps} == {0, 1}
     assert {job.split for job in mnist} == {0}
-    assert (len(usps), len(mnist)) == (48, 16)
+    assert (len(usps), len(mnist)) == (48, 17)
 
 
 def test_a_set_that_is_not_swept_is_told():
@@ -93,11 +94,15 @@ def test_a_set_that_is_not_swept_is_told():
         sweep.make_sweep("vgg")
 
 
-def test_untied_factors_have_as_many_factors_or_as_many_weights(small):
-    tied, more, as_many = sweep.tied_and_untied("HOPE", "digits").values()
-    maps = [Job(m, "digits", 0, changes=c).make()._make_map(64) for m, c in (tied, more, as_many)]
-    assert [map_.P.shape[1] for map_ in maps] == [300, 300, 100]
-    assert [map_.C.numel() for map_ in maps] == [300 * 64, 900 * 64, 300 * 64]
+@pytest.mark.parametrize(
+    ("method", "units", "weights"),
+    [("HOPE", [1_200, 600, 150], [1_200, 600, 600]), ("S-HOPE", [400, 400, 200], [400, 800, 400])],
+)
+def test_untied_factors_are_as_many_or_have_as_many_weights(small, method, units, weights):
+    ways = sweep.tied_and_untied(method, "digits").values()
+    maps = [Job(m, "digits", 0, changes=c).make()._map_to_learn(64) for m, c in ways]
+    assert [map_.interactions(torch.zeros(1, 64)).shape[1] for map_ in maps] == units
+    assert [len(map_.C) for map_ in maps] == weights
 
 
 def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
@@ -125,9 +130,9 @@ def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
 
 
 def test_a_run_of_the_sweep_is_real(small):
-    job = Job("HOPE untied", "digits", 0, quick=True, changes={"n_factors": 10})
+    job = Job("S-HOPE untied", "digits", 0, quick=True, changes={"n_factors": 10})
     record = measure(job)
-    assert record.settings["estimator"] == "UntiedHOPE"
+    assert record.settings["estimator"] == "UntiedSHOPE"
     assert record.settings["n_factors"] == 10
     assert record.errors.keys() == {"all", "kmeans", "joint", "predict"}
 
@@ -146,19 +151,19 @@ def test_tables_have_mean_and_deviation_by_size(small, tmp_path, of_job):
 
 def test_a_value_that_is_not_planned_for_a_method_is_a_dash(small, tmp_path, of_job):
     keep(tmp_path, of_job(sweep.sweep_job("HOPE", "digits", {}), [0]))
-    row = cells(sweep.sweep_tables(tmp_path), "by F, factors", "300")
-    assert row == ["300", "–", "–", "**10.00**", "**10.00**", "0 / 1"]
+    row = cells(sweep.sweep_tables(tmp_path), "by F, factors", "1,200")
+    assert row == ["1,200", "–", "–", "**10.00**", "**10.00**", "0 / 1"]
 
 
 def test_tied_and_untied_are_compared_by_a_paired_test(small, tmp_path, of_job):
     for split in range(2):
-        keep(tmp_path, of_job(sweep.sweep_job("HOPE", "digits", {}, split), [0, 1]))
-        keep(tmp_path, of_job(sweep.sweep_job("HOPE untied", "digits", {}, split), [0]))
+        keep(tmp_path, of_job(sweep.sweep_job("HOPE", "digits", {"tied": True}, split), [0, 1]))
+        keep(tmp_path, of_job(sweep.sweep_job("HOPE", "digits", {}, split), [0]))
     tables = sweep.sweep_tables(tmp_path)
-    row = cells(tables, "tied factors", "HOPE, untied, F = 300")
-    assert row == ["HOPE, untied, F = 300", "10.00 ± 0.00", "10.00 ± 0.00", "4", "2"]
+    row = cells(tables, "tied factors", "HOPE, 150 products")
+    assert row == ["HOPE, 150 products", "10.00 ± 0.00", "10.00 ± 0.00", "4", "2"]
     sentence = tables.splitlines()[-1]
-    assert sentence.startswith("HOPE, untied, F = 300 < HOPE, tied, F = 300 (p = ")
+    assert sentence.startswith("HOPE, 150 products < HOPE, tied, F = 1,200 (p = ")
     assert "paired over 2 splits" in sentence
 
 

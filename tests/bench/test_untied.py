@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from hopefold import HOPE, SHOPE
+from hopefold import SHOPE
 from hopefold.bench.methods import METHODS
-from hopefold.bench.untied import (
-    UntiedHighOrder,
-    UntiedHOPE,
-    UntiedSHOPE,
-    UntiedSigmoidHighOrder,
-)
-from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.bench.untied import UntiedSHOPE, UntiedSigmoidHighOrder
+from hopefold.core.maps import SigmoidHighOrder
 
 
 def randomised(map_):
@@ -46,15 +41,6 @@ def interactions(x, C, c, order, n_factors):
     ]
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_hope_is_the_sum_over_all_products(order):
-    map_ = randomised(UntiedHighOrder(3, 2, order, 4))
-    C, c = map_.C.tolist(), map_.c.tolist()
-    expected = [interactions(row, C, c, order, 4) for row in rows(5, 3).tolist()]
-    points = torch.tensor(expected, dtype=torch.float64) @ map_.P.T
-    torch.testing.assert_close(map_(rows(5, 3)), points)
-
-
 def test_shope_takes_the_sigmoid_of_the_sum_over_all_products():
     map_ = randomised(UntiedSigmoidHighOrder(3, 2, 2, 4, 5))
     C, c = map_.C.tolist(), map_.c.tolist()
@@ -64,12 +50,9 @@ def test_shope_takes_the_sigmoid_of_the_sum_over_all_products():
     np.testing.assert_allclose(map_(rows(6, 3)).detach(), expected)
 
 
-@pytest.mark.parametrize(
-    ("untied", "tied", "n_units"),
-    [(UntiedHighOrder, HighOrder, ()), (UntiedSigmoidHighOrder, SigmoidHighOrder, (5,))],
-)
-def test_equal_factors_make_the_tied_map(untied, tied, n_units):
-    tied, untied = randomised(tied(3, 2, 3, 4, *n_units)), untied(3, 2, 3, 4, *n_units).double()
+def test_equal_factors_make_the_tied_map():
+    tied = randomised(SigmoidHighOrder(3, 2, 3, 4, 5))
+    untied = UntiedSigmoidHighOrder(3, 2, 3, 4, 5).double()
     state = tied.state_dict()
     state |= {"C": state["C"].repeat(3, 1), "c": state["c"].repeat(3)}
     untied.load_state_dict(state)
@@ -86,15 +69,13 @@ def test_the_sigmoids_start_with_inputs_around_0_that_spread_1(order):
     assert float(inputs.std(dim=0, correction=0).mean()) == pytest.approx(1, rel=1e-4)
 
 
-@pytest.mark.parametrize(("untied", "tied"), [(UntiedHOPE, HOPE), (UntiedSHOPE, SHOPE)])
-def test_they_are_learned_as_the_tied_ones_are(three_blobs, untied, tied):
-    model = untied(n_factors=8, random_state=0).fit(*three_blobs)
+def test_they_are_learned_as_the_tied_ones_are(three_blobs):
+    model = UntiedSHOPE(n_factors=8, random_state=0).fit(*three_blobs)
     assert model.score(*three_blobs) > 0.95
     assert model.map_.C.shape == (model.order * 8, 5)
-    assert model.get_params().keys() == tied().get_params().keys()
+    assert model.get_params().keys() == SHOPE().get_params().keys()
 
 
 def test_the_bench_knows_them_and_no_plan_of_the_paper_runs_them():
-    for name, kind in {"HOPE untied": UntiedHOPE, "S-HOPE untied": UntiedSHOPE}.items():
-        assert type(METHODS[name].make("usps", 0)) is kind
-        assert not METHODS[name].runs
+    assert type(METHODS["S-HOPE untied"].make("usps", 0)) is UntiedSHOPE
+    assert not METHODS["S-HOPE untied"].runs

@@ -13,6 +13,7 @@ from hopefold.core.maps import (
     HighOrder,
     Linear,
     Pressed,
+    Products,
     SigmoidHighOrder,
     drop,
 )
@@ -53,6 +54,24 @@ def test_shope_is_the_sigmoid_of_the_sum_over_all_products(order):
     torch.testing.assert_close(map_(x), torch.tensor(expected, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n_factors", [1, 7, 32])
+def test_products_are_sums_of_powers(order, n_factors):
+    map_ = randomised(Products(3, 2, order, n_factors))
+    x = rows(6, 3) / 3
+    powers = map_.as_powers()
+    assert type(powers) is HighOrder
+    assert len(powers.C) == len(powers.c) == powers.P.shape[1] == n_factors
+    torch.testing.assert_close(powers.double()(x), map_(x), rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_is_of_different_sums():
+    map_ = randomised(Products(3, 2, 2, 5))  # two products, one power left over
+    sums = rows(4, 3) @ map_.C.T + map_.c
+    units = [sums[:, 0] * sums[:, 2], sums[:, 1] * sums[:, 3], sums[:, 4] ** 2]
+    torch.testing.assert_close(map_.interactions(rows(4, 3)), torch.stack(units, dim=1))
+
+
 def test_order_one_is_a_linear_map():
     map_ = randomised(HighOrder(3, 2, 1, 5))
     x = rows(6, 3)
@@ -72,11 +91,12 @@ def test_linear_map_has_no_bias():
     [
         Linear(20, 2),
         HighOrder(20, 2, 3, 50),
+        Products(20, 2, 3, 50),
         SigmoidHighOrder(20, 2, 2, 60, 70),
         Deep(20, (30, 40), 2),
         EncoderDecoder(20, (30, 40), 2),
     ],
-    ids=["linear", "hope", "shope", "deep", "encoder"],
+    ids=["linear", "hope", "products", "shope", "deep", "encoder"],
 )
 def test_a_started_map_spreads_its_rows_to_deviation_one(map_):
     x = torch.rand(500, 20, generator=seeded()) * 3

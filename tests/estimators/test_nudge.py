@@ -63,6 +63,7 @@ def test_a_nudged_map_keeps_its_place_under_noise(digits):
     noise = np.random.RandomState(0).normal(size=X_new.shape)
     X_new = X_new + 0.35 * noise
     settings = {"max_epochs": 25, "random_state": 0, "validation_fraction": 0, "dropout": 0}
+    settings["learning_rate"] = 2e-3
     plain = SHOPE(**settings, nudge=0).fit(X, y).score(X_new, y_new)
     steady = SHOPE(**settings, nudge=0.3).fit(X, y).score(X_new, y_new)
     assert steady > plain + 0.02

@@ -108,7 +108,8 @@ def discriminants(
     directions: ndarray
     if varies_within_classes(x, labels):
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):  # where no means differ
-            warnings.filterwarnings("ignore", message="Variables are collinear")
+            for known in ("Variables are collinear", "Only one sample available"):  # of a class
+                warnings.filterwarnings("ignore", message=known)
             solver = "svd" if shrinkage is None else "eigen"
             lda = LinearDiscriminantAnalysis(solver=solver, shrinkage=shrinkage).fit(x, labels)
             directions = lda.scalings_.T

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from hopefold.data.scaling import learn_scale
+
 if TYPE_CHECKING:
     from numpy import ndarray
 
 
 class _Foreign(TransformerMixin, BaseEstimator):
-    """Rows in float32; the points of the training rows are remembered, others are placed."""
+    """Rows in the scale of our maps; the points of the training rows are remembered."""
 
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
@@ -24,14 +26,15 @@ class _Foreign(TransformerMixin, BaseEstimator):
     def fit(self, X: ndarray, y: ndarray) -> Self:
         """Place the training rows."""
         self._rows = X
-        self.embedding_ = self._place(X.astype(np.float32), y)
+        self.scale_ = learn_scale(X, "auto")
+        self.embedding_ = self._place(self.scale_.apply(X), y)
         return self
 
     def transform(self, X: ndarray) -> ndarray:
         """Where rows lie in the map."""
         if X is self._rows:
             return np.asarray(self.embedding_)
-        return np.asarray(self._add(X.astype(np.float32)))
+        return np.asarray(self._add(self.scale_.apply(X)))
 
     def _place(self, X: ndarray, y: ndarray) -> Any:
         raise NotImplementedError
@@ -61,7 +64,7 @@ class PaCMAP(_Foreign):
         return self._pacmap.fit_transform(X, init="pca")
 
     def _add(self, X: ndarray) -> Any:
-        return self._pacmap.transform(X, basis=np.asarray(self._rows, dtype=np.float32))
+        return self._pacmap.transform(X, basis=self.scale_.apply(self._rows))
 
 
 class OpenTSNE(_Foreign):

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from hopefold.bench.convnet import features
-from hopefold.bench.small_sets import SMALL_SETS
+from hopefold.bench.small_sets import CHECKED_SETS
 from hopefold.data.sets import FOLDER_VARIABLE, load_set
 from hopefold.errors import InvalidParameter
 
@@ -50,7 +50,7 @@ def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Pa
 
     Parameters
     ----------
-    data : {"digits", "mnist", "usps", "vgg"} or one of `SMALL_SETS`
+    data : {"digits", "mnist", "usps", "vgg"} or one of `CHECKED_SETS`
         Which set. Pixels are as in their files; ``"vgg"``: 512 features of a convnet on MNIST.
     split : int
         Seeds the cut into training and test part (not on MNIST, whose cut is official), and the
@@ -120,7 +120,7 @@ def _vgg(_split: int, final: bool) -> Parts:
 
 def _small(name: str, split: int, final: bool) -> Parts:
     """70/30, stratified."""
-    X, y = SMALL_SETS[name]()
+    X, y = CHECKED_SETS[name]()
     return _parts(_cut(X, y, 0.3, split), split, final)
 
 
@@ -129,7 +129,7 @@ PARTS: dict[str, Callable[[int, bool], Parts]] = {
     "usps": _usps,
     "mnist": _mnist,
     "vgg": _vgg,
-    **{name: partial(_small, name) for name in SMALL_SETS},
+    **{name: partial(_small, name) for name in CHECKED_SETS},
 }
 
 Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]

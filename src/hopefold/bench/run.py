@@ -16,6 +16,7 @@ from hopefold.bench.measure import departures, settings_of
 from hopefold.bench.methods import METHODS
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, alike, append, read_records, results_file
+from hopefold.bench.small_sets import missing_package
 
 #: One thread a run, so that seconds mean the same whatever runs beside it.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -59,13 +60,17 @@ def missing(jobs: Sequence[Job], folder: Path, tell: Tell, *, again: bool = Fals
         (data, quick): read_records(folder, data, quick=quick)
         for data, quick in {(job.data, job.quick) for job in jobs}
     }
-    absent = {job.method: package for job in jobs if (package := METHODS[job.method].missing)}
-    for method, package in absent.items():
-        tell(f"{method}: skipped, since the package {package} is not installed")
+    methods = {job.method: METHODS[job.method].missing for job in jobs}
+    sets = {job.data: missing_package(job.data) for job in jobs}
+    for name, package in (methods | sets).items():
+        if package:
+            tell(f"{name}: skipped, since the package {package} is not installed")
     return [
         job
         for job in jobs
-        if job.method not in absent and (again or not is_done(job, records[job.data, job.quick]))
+        if not methods[job.method]
+        and not sets[job.data]
+        and (again or not is_done(job, records[job.data, job.quick]))
     ]
 
 

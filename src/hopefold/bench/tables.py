@@ -12,7 +12,7 @@ import numpy as np
 from hopefold.bench.comparison import Runs, compare
 from hopefold.bench.paper import GOALS, SHORT, TABLES, Table
 from hopefold.bench.records import Record, alike, read_records
-from hopefold.bench.small_sets import SMALL_SETS
+from hopefold.bench.small_sets import CHECKED_SETS
 
 NOT_RUN = "not run yet"
 
@@ -56,7 +56,7 @@ class Results:
 
 def read_results(folder: Path, part: str = "test") -> Results:
     """All runs of a folder."""
-    sets = (*SHORT, *SMALL_SETS)
+    sets = (*SHORT, *CHECKED_SETS)
     return Results((record for data in sets for record in read_records(folder, data)), part)
 
 
@@ -167,7 +167,7 @@ def defaults_table(results: Results) -> str:
     """Data of many kinds, each fitted once with the defaults: the map beside the raw columns."""
     methods = ("S-HOPE", "HOPE")
     lines = []
-    for data in SMALL_SETS:
+    for data in CHECKED_SETS:
         raw = results.runs(data, "raw")
         cells = [percent(raw, "all") or NOT_RUN]
         for method in methods:

@@ -1,6 +1,7 @@
-"""An ablation: the maps of eq. 3, where each of the O factors of a product has weights of its own.
+"""An ablation: S-HOPE with eq. 3, where each of the O factors of a product has its own weights.
 
 The paper ties them, C⁽¹⁾ = … = C⁽ᴼ⁾ = C, which turns a product into a power. Is that harmless?
+(HOPE itself learns products, and turns them into powers in the end.)
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import HighOrder, SigmoidHighOrder, drop
-from hopefold.estimators.hope import HOPE, SHOPE
+from hopefold.core.maps import SigmoidHighOrder, drop
+from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-class UntiedHighOrder(HighOrder):
-    """HOPE before its factors are tied: y = P Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾), eq. 3.
+class UntiedSigmoidHighOrder(SigmoidHighOrder):
+    """S-HOPE before its factors are tied: y = P σ(W Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾) + b).
 
     C holds C⁽¹⁾ … C⁽ᴼ⁾ below each other.
     """
@@ -40,22 +41,9 @@ class UntiedHighOrder(HighOrder):
         return drop(reduce(torch.mul, sums), self.dropout, generator)
 
 
-class UntiedSigmoidHighOrder(UntiedHighOrder, SigmoidHighOrder):
-    """S-HOPE before its factors are tied: y = P σ(W Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾) + b)."""
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class UntiedHOPE(HOPE):
-    """HOPE with the map of eq. 3; ``n_factors`` counts products."""
-
-    def _make_map(self, n_features: int) -> nn.Module:
-        sizes = (n_features, self.n_components, self.order, self._n_factors)
-        return UntiedHighOrder(*sizes, **self._dropout(n_features))
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class UntiedSHOPE(SHOPE):
-    """S-HOPE with the map of eq. 3; ``n_factors`` counts products."""
+    """S-HOPE with products; ``n_factors`` counts them."""
 
     def _make_map(self, n_features: int) -> nn.Module:
         sizes = (n_features, self.n_components, self.order, self._n_factors, self._n_units)

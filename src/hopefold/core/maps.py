@@ -9,7 +9,9 @@ without one it is the plain equation. No hidden train/eval switch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import torch
@@ -95,6 +97,58 @@ class HighOrder(nn.Module):
         self.C.normal_(generator=generator)
         self.C.div_(self.order * _spread((x - mean) @ self.C.T))
         self.c.copy_(1 - self.C @ mean)
+
+
+class Products(HighOrder):
+    """HOPE on its way: y = P Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾), eq. 3, a product of O different sums for a unit.
+
+    A product of O sums is a sum of 2^(O-1) powers, so that in the end `as_powers` gives the map of
+    eq. 4 with ``n_factors`` powers. Those that are left over, as products need that many each, are
+    powers from the start. C holds C⁽¹⁾ … C⁽ᴼ⁾ below each other, then the left-over factors.
+    """
+
+    def __init__(
+        self, n_features: int, n_components: int, order: int, n_factors: int, **dropout: float
+    ) -> None:
+        n_products, n_left = divmod(n_factors, 2 ** (order - 1))
+        super().__init__(n_features, n_components, order, order * n_products + n_left, **dropout)
+        self.n_products = n_products
+        self.P = _weights(n_components, n_products + n_left)
+
+    def interactions(
+        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+    ) -> Float[Tensor, "n units"]:
+        """The polynomial units: a product of O weighted sums of features each, then powers."""
+        sums = torch.addmm(self.c, drop(x, self.input_dropout, generator), self.C.T)
+        multiplied, left = self._apart(sums.T)
+        units = torch.cat([reduce(torch.mul, multiplied), left**self.order]).T
+        return drop(units, self.dropout, generator)
+
+    @torch.no_grad()
+    def as_powers(self) -> HighOrder:
+        """The same function as a sum of powers.
+
+        By the polarisation identity 2^(O-1) O! u₁u₂…u_O = Σ_s s₂…s_O (u₁ + s₂u₂ + … + s_O u_O)^O,
+        over all signs s.
+        """
+        signs = torch.cartesian_prod(torch.ones(1), *[torch.tensor([1.0, -1.0])] * (self.order - 1))
+        signs = signs.reshape(-1, self.order).double()
+        shrink = (len(signs) * math.factorial(self.order)) ** (-1 / self.order)
+        C, c = (
+            torch.cat([torch.tensordot(shrink * signs, multiplied, 1).flatten(0, 1), left])
+            for multiplied, left in map(self._apart, (self.C.double(), self.c.double()))
+        )
+        P = self.P[:, : self.n_products].double()
+        P = torch.cat([torch.kron(signs.prod(dim=1), P), self.P[:, self.n_products :]], dim=1)
+        map_ = HighOrder(C.shape[1], len(P), self.order, len(c))
+        for weights, value in zip(map_.parameters(), (C, c, P), strict=True):
+            weights.copy_(value)
+        return map_
+
+    def _apart(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows of C, or what comes of them: O blocks, one for each place, and the left-over."""
+        cut = self.order * self.n_products
+        return rows[:cut].reshape(self.order, self.n_products, *rows.shape[1:]), rows[cut:]
 
 
 class SigmoidHighOrder(HighOrder):

@@ -28,6 +28,10 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
 
+    def _map_to_learn(self, n_features: int) -> nn.Module:
+        """The map as it is learned: the one that is kept, or another form of it."""
+        return self._make_map(n_features)
+
     def _start_map(self, map_: Any, start: Start) -> None:
         """Draw the first weights, so that a sample of the rows spreads as it should."""
         map_.start(start.fetch(START_ROWS), start.generator)
@@ -40,7 +44,7 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         """Minimise over the training rows; the best epoch on the held-out rows is kept."""
-        settings = self._settings(len(training), sparse=task.rows.is_sparse)
+        settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
         title = type(self).__name__
         if like is not None:
             settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from torch import nn
 
-from hopefold.core.maps import HighOrder, Pressed, SigmoidHighOrder
+from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
 from hopefold.core.objectives import (
     collapse_onto_exemplars,
     collapse_onto_pairs,
@@ -46,8 +46,13 @@ MANY_FEATURES = 250
 NUDGE = 0.1
 NUDGED_FEATURES = 100
 
-#: A map with so many times fewer factors than usual is small: it learns longer.
+#: A map of fewer factors is small: it drops less and takes larger steps. One of so many times fewer
+#: learns longer.
+USUAL_FACTORS = 400
 SMALL = 2
+
+#: Classes that find their places in a plane in the usual number of passes. More need more.
+MANY_CLASSES = 10
 
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
@@ -66,7 +71,7 @@ class HighOrderEmbedding(GradientEmbedding):
     dropout: float | str = "auto"
     nudge: float | str = 0.0
     spare_components: int = 0
-    learning_rate: float = 2e-3
+    learning_rate: float | str = "auto"
     order: int = 2
     n_factors: int | str = "auto"
     max_bytes: int | None = None
@@ -74,8 +79,10 @@ class HighOrderEmbedding(GradientEmbedding):
     image_shape: tuple[int, int] | None = None
 
     #: Polynomial units, where the budget does not say otherwise, and how many of them are dropped.
-    _most_factors: ClassVar[int] = 400
+    _most_factors: ClassVar[int] = USUAL_FACTORS
     _most_dropout: ClassVar[float] = 0.0
+    #: The largest step of Adam for few features, and for many.
+    _steps: ClassVar[tuple[float, float]] = (2e-3, 2e-3)
     _exemplar_choices: ClassVar = ("joint", "kmeans", None)
     _prose: ClassVar = {
         "exemplars": (
@@ -99,8 +106,15 @@ them, so that they may lie apart (``exemplars="joint"`` only).""",
         "max_epochs": (
             'int or "auto"',
             """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100
-passes (50 to 100 where rows are nudged, 100 for a small map), and fewer, down to 10, where these
-make more than 20,000 steps; 50 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+passes (50 to 100 where rows are nudged, 100 for a small map), up to three times as many for more
+than 10 classes, and fewer, down to 10, where these make more than 20,000 steps; 50 for the
+optimizers ``"cg"`` and ``"lbfgs"``.""",
+        ),
+        "learning_rate": (
+            'float or "auto"',
+            """Largest step of Adam: warmed up over the first tenth, then lowered along a cosine.
+``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; 0.002 and 0.006 where there are fewer than 100
+features; larger for a small map.""",
         ),
         "input_dropout": (
             'float or "auto"',
@@ -134,9 +148,9 @@ moves them a little, ``"elastic"`` warps them besides. Needs ``image_shape``."""
         "max_bytes": (
             "int or None",
             """The most bytes that the saved model may have, with its exemplars, its scale and all
-names. Sizes that are ``"auto"`` are chosen for it, a small map learns in larger steps, and
-weights and exemplars are kept in int8, or in float16 where int8 costs accuracy on the
-held-out rows (without held-out rows, always in int8).""",
+names. Sizes that are ``"auto"`` are chosen for it, and weights and exemplars are kept in int8, or
+in float16 where int8 costs accuracy on the held-out rows (without held-out rows, always in
+int8).""",
         ),
         "conditional": (
             "bool",
@@ -170,6 +184,10 @@ objective on exemplars is always so.""",
                 f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
             )
 
+    def _check_step(self) -> None:
+        if self.learning_rate != "auto":
+            super()._check_step()
+
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         if self.n_neighbors == "auto" and with_exemplars:
             return None
@@ -178,14 +196,22 @@ objective on exemplars is always so.""",
     def _how_to_scale(self) -> str | None:
         return "range" if self.augment and self.scale == "auto" else self.scale
 
-    def _epochs(self, steps: float) -> int:
+    def _epochs(self, steps: float, n_classes: int) -> int:
         """More than others need, as inputs are dropped; fewer where there are very many rows."""
+        usual = super()._epochs(steps, n_classes)
         if self.optimizer != "adam":
-            return super()._epochs(steps)
+            return usual
         fewest = 50 if self._nudge(self.n_features_in_) else 70  # a nudged row counts twice
         if self._smallness > SMALL:
             fewest = 100
-        return round(min(max(super()._epochs(steps), fewest), max(MANY_STEPS / steps, 10)))
+        crowded = min(max(1, n_classes / MANY_CLASSES), 3)
+        return round(min(crowded * max(usual, fewest), max(MANY_STEPS / steps, 10)))
+
+    def _step(self) -> float:
+        if self.learning_rate != "auto":
+            return super()._step()
+        step = self._steps[self.n_features_in_ >= NUDGED_FEATURES]
+        return step * self._smallness ** (1 / 3)
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features where others can stand in for them, units else.
@@ -206,22 +232,17 @@ objective on exemplars is always so.""",
     @property
     def _smallness(self) -> float:
         """How many times fewer factors there are than usual; 1 for more."""
-        return max(1.0, self._most_factors / self._n_factors)
+        return max(1.0, USUAL_FACTORS / self._n_factors)
 
     def sizes(self) -> dict[str, int]:
         """The sizes of the map, as far as data and budget do not say otherwise."""
         return {"n_factors": self._n_factors}
 
     def _smaller(self) -> Iterator[Self]:
-        """The same method without a budget, with ever smaller sizes as far as they are free.
-
-        A small map learns in larger steps.
-        """
+        """The same method without a budget, with ever smaller sizes as far as they are free."""
         least = 1 if self.n_factors == "auto" else self._n_factors
         for n_factors in range(self._n_factors, least - 1, -1):
-            smaller = self._with(n_factors=n_factors, max_bytes=None)
-            smaller.learning_rate *= smaller._smallness ** (1 / 3)
-            yield smaller
+            yield self._with(n_factors=n_factors, max_bytes=None)
 
     def _with(self, **changes: Any) -> Self:
         changed = copy.copy(self)
@@ -277,11 +298,14 @@ class HOPE(HighOrderEmbedding):
 
     Parameters
     ----------
-    order : int, default=3
+    order : int, default=4
         Most features that are multiplied with each other. 1 is a linear map.
     n_factors : int or "auto", default="auto"
-        Products of weighted sums that a coordinate is made of. ``"auto"``: 300, or as many as
+        Powers of weighted sums that a coordinate is made of. ``"auto"``: 1,200, or as many as
         ``max_bytes`` allows.
+    tied : bool, default=False
+        Learn powers from the start, as the paper does. Otherwise products of ``order`` different
+        sums are learned, which come out better, and turned into ``2 ** (order - 1)`` powers each.
     {parameters}
 
     Examples
@@ -297,18 +321,33 @@ class HOPE(HighOrderEmbedding):
 
     """
 
-    order: int = 3
+    order: int = 4
+    tied: bool = False
 
-    _most_factors: ClassVar = 300
+    _most_factors: ClassVar = 1_200
+    _steps: ClassVar = (2e-3, 1e-3)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.check_choice("tied", self.tied, (True, False))
 
     def _make_map(self, n_features: int) -> nn.Module:
-        return HighOrder(
-            n_features,
-            self.n_components,
-            self.order,
-            self._n_factors,
-            **self._dropout(n_features),
-        )
+        return self._map(HighOrder, n_features)
+
+    def _map_to_learn(self, n_features: int) -> nn.Module:
+        return self._map(HighOrder if self.tied else Products, n_features)
+
+    def _map(self, kind: type[HighOrder], n_features: int) -> nn.Module:
+        dropout = self._dropout(n_features)
+        return kind(n_features, self.n_components, self.order, self._n_factors, **dropout)
+
+    def _learn_from(
+        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
+    ) -> Learned:
+        learned = super()._learn_from(task, training, held_out, like)
+        if not isinstance(learned.map, Products):
+            return learned
+        return replace(learned, map=learned.map.as_powers())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -348,6 +387,7 @@ class SHOPE(HighOrderEmbedding):
     #: Sigmoid units, where the budget does not say otherwise.
     _most_units: ClassVar[int] = 600
     _most_dropout: ClassVar = 0.3
+    _steps: ClassVar = (6e-3, 2e-3)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

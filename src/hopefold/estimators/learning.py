@@ -193,7 +193,7 @@ class Start:
 class Method(Protocol):
     """What a gradient method chooses: its map, how the map starts, and what it minimises."""
 
-    def _make_map(self, n_features: int) -> nn.Module: ...
+    def _map_to_learn(self, n_features: int) -> nn.Module: ...
 
     def _start_map(self, map_: Any, start: Start) -> None: ...
 
@@ -213,7 +213,7 @@ def learn(
     """Start the map and the exemplars, minimise the loss, and hand both back on the CPU."""
     random = np.random.RandomState(task.seed)
     generator = torch.Generator().manual_seed(task.seed)
-    map_ = method._make_map(task.rows.n_features)
+    map_ = method._map_to_learn(task.rows.n_features)
     start = Start(task, training, random, generator)
     method._start_map(map_, start)
     learning_map = method._with_spare(map_, start).to(task.device)

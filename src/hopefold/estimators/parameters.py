@@ -171,7 +171,7 @@ class TrainingParameters(Parameters):
 
     max_epochs: int | str = "auto"
     batch_size: int | str = "auto"
-    learning_rate: float = 3e-3
+    learning_rate: float | str = 3e-3
     optimizer: str = "adam"
     batch_iterations: int = 3
     patience: int | str = "auto"
@@ -182,22 +182,29 @@ class TrainingParameters(Parameters):
         checks.check_whole("batch_iterations", self.batch_iterations, at_least=1)
         for name, at_least in [("max_epochs", 1), ("batch_size", 2), ("patience", 1)]:
             checks.check_whole_or_auto(name, getattr(self, name), at_least=at_least)
-        checks.check_number("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
+        self._check_step()
         checks.check_number("weight_decay", self.weight_decay, 0, np.inf)
         checks.check_choice("optimizer", self.optimizer, OPTIMIZERS)
 
-    def _settings(self, n_rows: int, *, sparse: bool) -> Training:
+    def _check_step(self) -> None:
+        checks.check_number("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
+
+    def _settings(self, n_rows: int, n_classes: int, *, sparse: bool) -> Training:
         batch_size = number(self.batch_size, self._batch_size(n_rows, sparse=sparse))
-        epochs = number(self.max_epochs, self._epochs(n_rows / batch_size))
+        epochs = number(self.max_epochs, self._epochs(n_rows / batch_size, n_classes))
         return Training(
             max_epochs=epochs,
             batch_size=batch_size,
-            learning_rate=float(self.learning_rate),
+            learning_rate=self._step(),
             optimizer=self.optimizer,
             batch_iterations=self.batch_iterations,
             weight_decay=self.weight_decay,
             patience=number(self.patience, max(10, epochs // 2)),
         )
+
+    def _step(self) -> float:
+        """The largest step of Adam."""
+        return float(self.learning_rate)
 
     def _batch_size(self, n_rows: int, *, sparse: bool) -> int:
         """Small enough for a score of steps an epoch, large enough for matrix products to pay."""
@@ -206,7 +213,7 @@ class TrainingParameters(Parameters):
         smallest, largest = (32, 250) if self.exemplars == "joint" else (64, 1_000)
         return min(max(n_rows // 20, smallest), largest)
 
-    def _epochs(self, steps: float) -> int:
+    def _epochs(self, steps: float, n_classes: int) -> int:
         """Enough epochs of so many steps."""
         return 50 if self.optimizer != "adam" else min(max(round(2_000 / steps), 30), 100)
 
