@@ -204,10 +204,12 @@ def check_number(name: str, value: Any, low: float, high: float, *, open_low: bo
         raise InvalidParameter(f"{name}={value!r}: give a number {bounds}{below}.")
 
 
-def check_number_or_auto(name: str, value: Any, low: float, high: float) -> None:
-    """Is the parameter ``"auto"``, or a number in [low, high)?"""
+def check_number_or_auto(
+    name: str, value: Any, low: float, high: float, *, open_low: bool = False
+) -> None:
+    """Is the parameter ``"auto"``, or a number in [low, high), or in (low, high)?"""
     if not (isinstance(value, str) and value == "auto"):
-        check_number(name, value, low, high)
+        check_number(name, value, low, high, open_low=open_low)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

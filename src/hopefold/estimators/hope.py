@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 from torch import nn
 
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
@@ -41,10 +42,12 @@ if TYPE_CHECKING:
 INPUT_DROPOUT = 0.25
 MANY_FEATURES = 250
 
-#: How far a row is nudged, in shares of the spread of all rows, and how many features it takes: of
-#: fewer, rows would be moved to where others are.
+#: Fewer features are few. Then rows are not nudged, as they would be moved to where others are, but
+#: units are dropped, and steps are larger.
+FEW_FEATURES = 100
+
+#: How far a row is nudged, in shares of the spread of all rows.
 NUDGE = 0.1
-NUDGED_FEATURES = 100
 
 #: A map of fewer factors is small: it drops less and takes larger steps. One of so many times fewer
 #: learns longer.
@@ -185,8 +188,7 @@ objective on exemplars is always so.""",
             )
 
     def _check_step(self) -> None:
-        if self.learning_rate != "auto":
-            super()._check_step()
+        checks.check_number_or_auto("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
 
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         if self.n_neighbors == "auto" and with_exemplars:
@@ -210,7 +212,7 @@ objective on exemplars is always so.""",
     def _step(self) -> float:
         if self.learning_rate != "auto":
             return super()._step()
-        step = self._steps[self.n_features_in_ >= NUDGED_FEATURES]
+        step = self._steps[self.n_features_in_ >= FEW_FEATURES]
         return step * self._smallness ** (1 / 3)
 
     def _dropout(self, n_features: int) -> dict[str, float]:
@@ -219,7 +221,7 @@ objective on exemplars is always so.""",
         The fewer factors there are, the less of both.
         """
         inputs = 0.0 if self.augment else INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)
-        units = self._most_dropout if n_features < NUDGED_FEATURES else 0.0
+        units = self._most_dropout if n_features < FEW_FEATURES else 0.0
         auto = {"input_dropout": inputs, "dropout": units}
         auto = {name: share / self._smallness**0.5 for name, share in auto.items()}
         asked = {name: getattr(self, name) for name in auto}
@@ -264,7 +266,7 @@ objective on exemplars is always so.""",
     def _nudge(self, n_features: int) -> float:
         if self.nudge != "auto":
             return float(self.nudge)
-        needed = n_features >= NUDGED_FEATURES and self.augment is None
+        needed = n_features >= FEW_FEATURES and self.augment is None
         return NUDGE if needed and self.optimizer == "adam" else 0.0
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
@@ -305,7 +307,7 @@ class HOPE(HighOrderEmbedding):
         ``max_bytes`` allows.
     tied : bool, default=False
         Learn powers from the start, as the paper does. Otherwise products of ``order`` different
-        sums are learned, which come out better, and turned into ``2 ** (order - 1)`` powers each.
+        sums are learned, which are fewer, and turned into ``2 ** (order - 1)`` powers each.
     {parameters}
 
     Examples
