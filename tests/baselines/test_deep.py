@@ -13,6 +13,7 @@ from hopefold import HOPE
 from hopefold.baselines import Autoencoder, DeepMCML, DeepNCA, ParametricTSNE, deep
 from hopefold.baselines.deep import Restoration
 from hopefold.core.maps import Deep
+from hopefold.core.masks import Masks
 from hopefold.estimators.learning import Start
 
 TWO_LAYERS = {"hidden_layer_sizes": (12, 10)}
@@ -33,7 +34,7 @@ def small(three_blobs):
 
 def loss_and_gradient(model, map_, batch, task):
     points = map_(batch.x).detach().requires_grad_()
-    loss = model._make_loss(task, np.arange(len(points)))(lambda *_: points, batch, seeded())
+    loss = model._make_loss(task, np.arange(len(points)))(lambda *_: points, batch, None)
     return float(loss.detach()), torch.autograd.grad(loss, points)[0]
 
 
@@ -139,7 +140,7 @@ def test_the_restoration_error_is_the_denoising_formula(small, make_task):
         parameter.detach().normal_(generator=seeded()) for parameter in restore.groups["map"]
     )
     inputs = map_.hidden(task.rows.fetch(slice(None)), depth=1).detach()
-    kept = torch.empty_like(inputs).bernoulli_(0.75, generator=seeded(7))
+    kept = Masks(seeded(7), 30).draw(inputs, 0.25) * 0.75
     restored = torch.tanh((inputs * kept) @ W.T + b) * (5 / 10**0.5) @ D.T + c
     by_hand = (restored - inputs).square().sum(dim=1).mean()
     torch.testing.assert_close(restore(torch.arange(30), 7, 0.0).detach(), by_hand)

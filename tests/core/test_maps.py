@@ -15,12 +15,16 @@ from hopefold.core.maps import (
     Pressed,
     Products,
     SigmoidHighOrder,
-    drop,
 )
+from hopefold.core.masks import Masks
 
 
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def masks(n_rows, seed=0):
+    return Masks(seeded(seed), n_rows)
 
 
 def randomised(map_, seed=0):
@@ -134,18 +138,12 @@ def test_constant_rows_start_without_division_by_zero(map_):
     assert all(parameter.isfinite().all() for parameter in map_.parameters())
 
 
-def test_a_map_without_a_generator_drops_nothing():
+def test_a_map_without_masks_drops_nothing():
     map_ = randomised(SigmoidHighOrder(4, 2, 2, 8, 8, input_dropout=0.5, dropout=0.5))
     x = rows(5, 4)
     torch.testing.assert_close(map_(x), map_(x))
-    assert not torch.equal(map_(x), map_(x, seeded()))
-    torch.testing.assert_close(map_(x, seeded(3)), map_(x, seeded(3)))
-
-
-def test_dropping_keeps_the_mean():
-    dropped = drop(torch.ones(200, 500), 0.3, seeded())
-    assert dropped.mean() == pytest.approx(1, abs=0.01)
-    assert (dropped == 0).float().mean() == pytest.approx(0.3, abs=0.01)
+    assert not torch.equal(map_(x), map_(x, masks(5)))
+    torch.testing.assert_close(map_(x, masks(5, seed=3)), map_(x, masks(5, seed=3)))
 
 
 # -- deep maps --------------------------------------------------------------------------------
@@ -207,18 +205,18 @@ def test_dropping_thins_the_inputs_of_a_deep_map_and_every_layer():
     map_ = randomised(Deep(50, (60, 70), 2, input_dropout=0.3, dropout=0.5))
     x = rows(200, 50)
     for depth, rate in [(0, 0.3), (1, 0.5), (2, 0.5)]:
-        thinned = map_.hidden(x, seeded(), depth=depth)
+        thinned = map_.hidden(x, masks(len(x)), depth=depth)
         assert (thinned == 0).double().mean() == pytest.approx(rate, abs=0.02)
 
 
 def test_dropping_keeps_the_mean_of_a_layer():
     map_ = randomised(Deep(4, (30,), 2, dropout=0.5))
     x = rows(1, 4)
-    thinned = map_.hidden(x.expand(20_000, -1), seeded()).mean(dim=0)
+    thinned = map_.hidden(x.expand(20_000, -1), masks(20_000)).mean(dim=0)
     torch.testing.assert_close(thinned, map_.hidden(x)[0], atol=0.03, rtol=0)
 
 
-def test_a_deep_map_without_a_generator_drops_nothing():
+def test_a_deep_map_without_masks_drops_nothing():
     thin = randomised(Deep(4, (8, 8), 2, input_dropout=0.5, dropout=0.5))
     full = randomised(Deep(4, (8, 8), 2))
     torch.testing.assert_close(thin(rows(5, 4)), full(rows(5, 4)))
@@ -242,8 +240,8 @@ def test_there_and_back_is_the_one_map_after_the_other():
 def test_the_way_back_is_never_thinned():
     map_ = randomised(EncoderDecoder(4, (8, 8), 2, dropout=0.5))
     x = rows(5, 4)
-    points = map_(x, seeded(3))
-    torch.testing.assert_close(map_.reconstruct(x, seeded(3)), map_.decoder(points))
+    points = map_(x, masks(4, seed=3))
+    torch.testing.assert_close(map_.reconstruct(x, masks(4, seed=3)), map_.decoder(points))
 
 
 def test_what_comes_back_at_the_start_spreads_as_the_rows_do():

@@ -12,7 +12,7 @@ from hopefold import HOPE, SHOPE
 from hopefold.core.maps import Linear
 from hopefold.core.objectives import collapse_onto_exemplars
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.learning import Batch, nudged, onto_exemplars
+from hopefold.estimators.learning import Batch, onto_exemplars
 
 LENGTH = 0.3
 
@@ -47,13 +47,15 @@ def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(
         (uphill,) = torch.autograd.grad(loss(map_, alone, None), x)
         moved[row] += LENGTH * uphill[0] / uphill.norm()
     expected = (loss(map_, batch, None) + loss(map_, replace(batch, x=moved), None)) / 2
-    torch.testing.assert_close(nudged(loss, LENGTH)(map_, batch, None), expected)
+    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)
+    torch.testing.assert_close(nudged(map_, batch, None), expected)
 
 
 def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
     loss = onto_exemplars(collapse_onto_exemplars)
     before = batch.x.clone()
-    assert nudged(loss, LENGTH)(map_, batch, None) > loss(map_, batch, None)
+    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)
+    assert nudged(map_, batch, None) > loss(map_, batch, None)
     assert torch.equal(batch.x, before)
     assert not batch.x.requires_grad
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
 from torch import Tensor
 
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.maps import EncoderDecoder
+from hopefold.core.masks import Masks
 from hopefold.estimators.learning import Batch, Loss, Start, Task
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Autoencoder(DeepEmbedding):
         map_.start_decoder(sample, start.generator)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
-            restored: Tensor = map_.reconstruct(batch.x, generator)
+        def loss(map_: Any, batch: Batch, masks: Masks | None) -> Tensor:
+            restored: Tensor = map_.reconstruct(batch.x, masks)
             return (restored - batch.x).square().sum(dim=1).mean()
 
         return loss

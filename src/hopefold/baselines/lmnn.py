@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from hopefold.baselines.projection import LinearGradient
+from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import large_margin
 from hopefold.core.neighbors import nearest
 from hopefold.estimators import checks
@@ -57,11 +57,11 @@ class LMNN(LinearGradient):
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         targets = find_targets(task, training, self.n_targets)
 
-        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        def loss(map_: Any, batch: Batch, masks: Masks | None) -> Tensor:
             mine = targets[batch.numbers]
             points = map_(task.rows.fetch(mine.ravel()).to(batch.x.device))
             return large_margin(
-                map_(batch.x, generator),
+                map_(batch.x, masks),
                 batch.labels,
                 points.reshape(*mine.shape, -1),
                 batch.weights,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
+from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import input_affinities, match_affinities
 from hopefold.estimators import checks
 from hopefold.estimators.learning import Batch, Loss, Task
@@ -52,8 +52,8 @@ class ParametricTSNE(DeepEmbedding):
         checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        def loss(map_: Any, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        def loss(map_: Any, batch: Batch, masks: Masks | None) -> Tensor:
             affinities = input_affinities(batch.x, self.perplexity)
-            return match_affinities(map_(batch.x, generator), affinities)
+            return match_affinities(map_(batch.x, masks), affinities)
 
         return loss

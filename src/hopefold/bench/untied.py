@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import SigmoidHighOrder, drop
+from hopefold.core.maps import SigmoidHighOrder
+from hopefold.core.masks import Masks, drop
 from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ class UntiedSigmoidHighOrder(SigmoidHighOrder):
         self.c = nn.Parameter(torch.empty(self.order * n_factors))
 
     def interactions(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n factors"]:
         """The polynomial units: a product of O different weighted sums of features for each."""
-        x = drop(x, self.input_dropout, generator)
+        x = drop(x, self.input_dropout, masks)
         sums = torch.addmm(self.c, x, self.C.T).chunk(self.order, dim=1)
-        return drop(reduce(torch.mul, sums), self.dropout, generator)
+        return drop(reduce(torch.mul, sums), self.dropout, masks)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

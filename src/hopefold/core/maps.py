@@ -3,8 +3,8 @@
 The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, so ``(Cx + c)^O``
 holds the products of *up to* O features, not only of exactly O.
 
-A map called with a generator drops inputs and polynomial units at random, as in training; called
-without one it is the plain equation. No hidden train/eval switch.
+A map called with masks drops inputs and polynomial units at random, as in training; called without
+it is the plain equation. No hidden train/eval switch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+
+from hopefold.core.masks import Masks, drop
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -29,7 +31,7 @@ class Linear(nn.Module):
         self.P = _weights(n_components, n_features)
 
     def forward(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
         """The projection; there is nothing to drop."""
         return x @ self.P.T
@@ -63,23 +65,23 @@ class HighOrder(nn.Module):
         self.P = _weights(n_components, n_factors)
 
     def interactions(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n factors"]:
         """The polynomial units: one power of a weighted sum of features for each factor."""
-        x = drop(x, self.input_dropout, generator)
-        return drop(torch.addmm(self.c, x, self.C.T) ** self.order, self.dropout, generator)
+        x = drop(x, self.input_dropout, masks)
+        return drop(torch.addmm(self.c, x, self.C.T) ** self.order, self.dropout, masks)
 
     def hidden(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n units"]:
         """What P projects: here the polynomial units themselves."""
-        return self.interactions(x, generator)
+        return self.interactions(x, masks)
 
     def forward(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """Eq. 4, and with sigmoids eq. 5; with a generator, thinned at random."""
-        return self.hidden(x, generator) @ self.P.T
+        """Eq. 4, and with sigmoids eq. 5; with masks, thinned at random."""
+        return self.hidden(x, masks) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -116,13 +118,13 @@ class Products(HighOrder):
         self.P = _weights(n_components, n_products + n_left)
 
     def interactions(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n units"]:
         """The polynomial units: a product of O weighted sums of features each, then powers."""
-        sums = torch.addmm(self.c, drop(x, self.input_dropout, generator), self.C.T)
+        sums = torch.addmm(self.c, drop(x, self.input_dropout, masks), self.C.T)
         multiplied, left = self._apart(sums.T)
         units = torch.cat([reduce(torch.mul, multiplied), left**self.order]).T
-        return drop(units, self.dropout, generator)
+        return drop(units, self.dropout, masks)
 
     @torch.no_grad()
     def as_powers(self) -> HighOrder:
@@ -173,10 +175,10 @@ class SigmoidHighOrder(HighOrder):
         self.P = _weights(n_components, n_units)
 
     def hidden(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n units"]:
         """The sigmoid units."""
-        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, generator), self.W.T))
+        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, masks), self.W.T))
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
@@ -198,10 +200,10 @@ class Pressed(nn.Module):
         self.height = 1.0
 
     def forward(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n more"]:
         """The coordinates of the map, then the spare ones as high as they still are."""
-        hidden = self.map.hidden(x, generator)
+        hidden = self.map.hidden(x, masks)
         return hidden @ torch.cat([self.map.P, self.height * self.R]).T
 
     @torch.no_grad()
@@ -238,21 +240,21 @@ class Deep(nn.Module):
     def hidden(
         self,
         x: Float[Tensor, "n features"],
-        generator: torch.Generator | None = None,
+        masks: Masks | None = None,
         *,
         depth: int | None = None,
     ) -> Float[Tensor, "n units"]:
         """The units of the layer at this depth; by default, of the last one."""
-        units = drop(x, self.input_dropout, generator)
+        units = drop(x, self.input_dropout, masks)
         for W, b in list(zip(self.W, self.b, strict=True))[:depth]:
-            units = drop(torch.tanh(torch.addmm(b, units, W.T)), self.dropout, generator)
+            units = drop(torch.tanh(torch.addmm(b, units, W.T)), self.dropout, masks)
         return units
 
     def forward(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """The projection of the last layer; with a generator, thinned at random."""
-        return self.hidden(x, generator) @ self.P.T
+        """The projection of the last layer; with masks, thinned at random."""
+        return self.hidden(x, masks) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -294,17 +296,17 @@ class EncoderDecoder(nn.Module):
         self.decoder = Deep(n_components, widths[::-1], n_features)
 
     def forward(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
         """The way there."""
-        points: Tensor = self.encoder(x, generator)
+        points: Tensor = self.encoder(x, masks)
         return points
 
     def reconstruct(
-        self, x: Float[Tensor, "n features"], generator: torch.Generator | None = None
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n features"]:
         """There and back."""
-        restored: Tensor = self.decoder(self(x, generator))
+        restored: Tensor = self.decoder(self(x, masks))
         return restored
 
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -321,14 +323,6 @@ class EncoderDecoder(nn.Module):
 
 def _weights(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(*shape, dtype=torch.float32))
-
-
-def drop(values: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """Set a random share of the values to zero and enlarge the rest, so that the mean stays."""
-    if generator is None or rate == 0:
-        return values
-    kept = torch.empty_like(values).bernoulli_(1 - rate, generator=generator)
-    return values * kept.div_(1 - rate)
 
 
 def _start_layer(W: Tensor, b: Tensor, units: Tensor, generator: torch.Generator) -> None:

@@ -27,7 +27,6 @@ from hopefold.estimators.learning import (
     Loss,
     Start,
     Task,
-    nudged,
     of_distorted_images,
     onto_exemplars,
     onto_pairs,
@@ -277,12 +276,12 @@ objective on exemplars is always so.""",
         return pressed
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
+        nudge = self._nudge(task.rows.n_features)
+        nudge *= task.spread(training) if nudge else 0
         if self.exemplars == "joint":
-            loss = onto_exemplars(OBJECTIVES[self.objective])
+            loss = onto_exemplars(OBJECTIVES[self.objective], nudge)
         else:
-            loss = onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional))
-        if nudge := self._nudge(task.rows.n_features):
-            loss = nudged(loss, nudge * task.spread(training))
+            loss = onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional), nudge)
         if self.augment is None:
             return loss
         assert self.image_shape is not None

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.maps import Pressed
+from hopefold.core.masks import Masks
 from hopefold.core.neighbors import class_shares
 from hopefold.data.distortion import distort
 from hopefold.data.rows import Rows
@@ -106,50 +107,53 @@ class Batch:
     exemplar_weights: Float[Tensor, " z"] | None
 
 
-#: The loss of a batch under a map; the generator decides what the map drops: nothing without one.
-Loss = Callable[[Any, Batch, torch.Generator | None], Tensor]
+#: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
+Loss = Callable[[Any, Batch, Masks | None], Tensor]
 
 
-def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
+def onto_exemplars(objective: Callable[..., Tensor], nudge: float = 0.0) -> Loss:
     """The loss of an objective between the points of a batch and those of the exemplars."""
 
-    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        return objective(
-            map_(batch.x, generator),
-            batch.labels,
-            map_(batch.exemplars),
-            batch.exemplar_labels,
-            batch.weights,
-            batch.exemplar_weights,
-        )
+    def measure(points: Tensor, exemplars: Tensor, batch: Batch) -> Tensor:
+        labels, weights = batch.exemplar_labels, batch.exemplar_weights
+        return objective(points, batch.labels, exemplars, labels, batch.weights, weights)
 
-    return loss
+    return _loss(measure, nudge, with_exemplars=True)
 
 
-def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
+def onto_pairs(objective: Callable[..., Tensor], nudge: float = 0.0) -> Loss:
     """The loss of an objective between all points of a batch."""
 
-    def loss(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        return objective(map_(batch.x, generator), batch.labels, batch.weights)
+    def measure(points: Tensor, _exemplars: Tensor, batch: Batch) -> Tensor:
+        return objective(points, batch.labels, batch.weights)
 
-    return loss
+    return _loss(measure, nudge, with_exemplars=False)
 
 
-def nudged(loss: Loss, length: float) -> Loss:
-    """The mean of a loss and of the same where each row is moved against it, by a certain length.
+def _loss(
+    measure: Callable[[Tensor, Tensor, Batch], Tensor], nudge: float, *, with_exemplars: bool
+) -> Loss:
+    """What is measured on the points of the rows and of the exemplars, which are mapped in one go.
 
-    The way in which the loss of a row rises fastest leads to what the row is mistaken for. A map
-    that is to keep the row's place there, too, changes slowly around what it has seen.
+    With a nudge, the mean of that and of the same where each row is moved against it, by this
+    length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
+    A map that is to keep the row's place there, too, changes slowly around what it has seen.
     """
 
-    def both(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        x = batch.x.detach().requires_grad_()
-        plain = loss(map_, replace(batch, x=x), generator)
+    def loss(map_: nn.Module, batch: Batch, masks: Masks | None) -> Tensor:
+        n_rows = len(batch.x)
+        x = batch.x.detach().requires_grad_() if nudge else batch.x
+        rows = torch.cat([x, batch.exemplars]) if with_exemplars else x
+        points = map_(rows, masks)
+        points, exemplars = points[:n_rows], points[n_rows:]
+        plain = measure(points, exemplars, batch)
+        if not nudge:
+            return plain
         (uphill,) = torch.autograd.grad(plain, x, retain_graph=True)
-        moved = x.detach() + length * nn.functional.normalize(uphill, dim=1)
-        return (plain + loss(map_, replace(batch, x=moved), None)) / 2
+        moved = x.detach() + nudge * nn.functional.normalize(uphill, dim=1)
+        return (plain + measure(map_(moved), exemplars, batch)) / 2
 
-    return both
+    return loss
 
 
 def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
@@ -163,11 +167,11 @@ def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scal
     constant = torch.from_numpy(np.where(varies, 0, (scale.shift - shift) * gain)).float()
     kept = torch.from_numpy(varies)
 
-    def distorted(map_: nn.Module, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        assert generator is not None
+    def distorted(map_: nn.Module, batch: Batch, masks: Masks | None) -> Tensor:
+        assert masks is not None
         x = batch.x + constant.to(batch.x.device)
-        x = distort(x, image_shape, how, generator) * kept.to(x.device)
-        return loss(map_, replace(batch, x=x), generator)
+        x = distort(x, image_shape, how, masks.generator) * kept.to(x.device)
+        return loss(map_, replace(batch, x=x), masks)
 
     return distorted
 
@@ -338,7 +342,7 @@ class _Attempt:
         self._loss = loss
         self._training = training
         self._varies = torch.from_numpy(task.scale.gain != 0).to(task.device)
-        self._masks = torch.Generator(device=task.device)
+        self._chance = torch.Generator(device=task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
@@ -352,7 +356,8 @@ class _Attempt:
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         batch = replace(self._batch, exemplars=self.learned_exemplars())
-        return self._loss(self._learning_map, batch, self._masks.manual_seed(seed))
+        masks = Masks(self._chance.manual_seed(seed), len(batch.x))
+        return self._loss(self._learning_map, batch, masks)
 
     def learned_exemplars(self) -> Float[Tensor, "z features"]:
         """The exemplars as they stand; nothing is learned for a column that is constant."""

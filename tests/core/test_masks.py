@@ -1,0 +1,55 @@
+"""What is dropped at random: the share that was asked for, in the rows that were meant."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hopefold.core.masks import Masks, drop
+
+
+def masks(n_rows, seed=0):
+    return Masks(torch.Generator().manual_seed(seed), n_rows)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.25, 0.3, 0.9])
+def test_dropping_keeps_the_mean(rate):
+    dropped = drop(torch.ones(400, 501), rate, masks(400))
+    assert dropped.mean() == pytest.approx(1, abs=0.02)
+    assert (dropped == 0).float().mean() == pytest.approx(rate, rel=0.2, abs=0.001)
+    assert len(dropped.unique()) == 2
+
+
+def test_rows_below_those_of_the_batch_stay_whole():
+    values = torch.randn(30, 40)
+    dropped = drop(values, 0.5, masks(20))
+    assert torch.equal(dropped[20:], values[20:])
+    assert all((row == 0).any() for row in dropped[:20])
+
+
+def test_values_are_dropped_independently_of_each_other():
+    """Four neighbours share a random number: none may tell about another."""
+    kept = (drop(torch.ones(20_000, 8), 0.25, masks(20_000)) > 0).double()
+    together = torch.corrcoef(kept.T) - torch.eye(8)
+    assert together.abs().max() < 0.04
+
+
+def test_the_same_seed_gives_the_same_mask_whatever_came_before():
+    values = torch.ones(5, 7)
+    once = masks(5, seed=3)
+    first = drop(values, 0.5, once)
+    assert not torch.equal(drop(values, 0.5, once), first)
+    assert torch.equal(drop(values, 0.5, masks(5, seed=3)), first)
+    assert not torch.equal(drop(values, 0.5, masks(5, seed=4)), first)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_without_masks_or_a_rate_the_values_themselves_come_back(rate):
+    values = torch.ones(3, 2)
+    assert drop(values, rate, None if rate else masks(3)) is values
+
+
+def test_even_an_extreme_rate_leaves_something():
+    dropped = drop(torch.ones(1_000, 1_000), 1 - 1e-9, masks(1_000))
+    assert dropped.isfinite().all()
+    assert (dropped > 0).any()
