@@ -25,7 +25,7 @@ def batch():
         x=torch.randn(6, 4, generator=generator),
         labels=torch.arange(6) % 2,
         weights=None,
-        exemplars=torch.randn(2, 4, generator=generator),
+        exemplars=torch.randn(2, 4, generator=generator).requires_grad_(),
         exemplar_labels=torch.arange(2),
         exemplar_weights=None,
     )
@@ -47,8 +47,12 @@ def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(
         (uphill,) = torch.autograd.grad(loss(map_, alone, None), x)
         moved[row] += LENGTH * uphill[0] / uphill.norm()
     expected = (loss(map_, batch, None) + loss(map_, replace(batch, x=moved), None)) / 2
-    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)
-    torch.testing.assert_close(nudged(map_, batch, None), expected)
+    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)(map_, batch, None)
+    torch.testing.assert_close(nudged, expected)
+    learned = [*map_.parameters(), batch.exemplars]
+    torch.testing.assert_close(
+        torch.autograd.grad(nudged, learned), torch.autograd.grad(expected, learned)
+    )
 
 
 def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.core.maps import SigmoidHighOrder
-from hopefold.core.masks import Masks, drop
 from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
@@ -33,13 +32,9 @@ class UntiedSigmoidHighOrder(SigmoidHighOrder):
         self.C = nn.Parameter(torch.empty(self.order * n_factors, n_features))
         self.c = nn.Parameter(torch.empty(self.order * n_factors))
 
-    def interactions(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n factors"]:
-        """The polynomial units: a product of O different weighted sums of features for each."""
-        x = drop(x, self.input_dropout, masks)
-        sums = torch.addmm(self.c, x, self.C.T).chunk(self.order, dim=1)
-        return drop(reduce(torch.mul, sums), self.dropout, masks)
+    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n factors"]:
+        """A product of O different weighted sums of features for each unit."""
+        return reduce(torch.mul, sums.chunk(self.order, dim=1))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,15 +4,16 @@ The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, 
 holds the products of *up to* O features, not only of exactly O.
 
 A map called with masks drops inputs and polynomial units at random, as in training; called without
-it is the plain equation. No hidden train/eval switch.
+it is the plain equation. No hidden train/eval switch. Rows that are given as ``below`` stay whole;
+their points come below those of x.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -31,10 +32,13 @@ class Linear(nn.Module):
         self.P = _weights(n_components, n_features)
 
     def forward(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n d"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z d"]:
         """The projection; there is nothing to drop."""
-        return x @ self.P.T
+        return weighted_sums(x, below, self.P)
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -65,23 +69,37 @@ class HighOrder(nn.Module):
         self.P = _weights(n_components, n_factors)
 
     def interactions(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n factors"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z factors"]:
         """The polynomial units: one power of a weighted sum of features for each factor."""
         x = drop(x, self.input_dropout, masks)
-        return drop(torch.addmm(self.c, x, self.C.T) ** self.order, self.dropout, masks)
+        units = self._multiply(weighted_sums(x, below, self.C, self.c))
+        return drop(units, self.dropout, masks)
 
     def hidden(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n units"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z units"]:
         """What P projects: here the polynomial units themselves."""
-        return self.interactions(x, masks)
+        return self.interactions(x, masks, below)
 
     def forward(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n d"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z d"]:
         """Eq. 4, and with sigmoids eq. 5; with masks, thinned at random."""
-        return self.hidden(x, masks) @ self.P.T
+        return self.hidden(x, masks, below) @ self.P.T
+
+    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
+        """From weighted sums to polynomial units."""
+        return sums**self.order
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -117,14 +135,10 @@ class Products(HighOrder):
         self.n_products = n_products
         self.P = _weights(n_components, n_products + n_left)
 
-    def interactions(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n units"]:
-        """The polynomial units: a product of O weighted sums of features each, then powers."""
-        sums = torch.addmm(self.c, drop(x, self.input_dropout, masks), self.C.T)
+    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
+        """A product of O weighted sums of features each, then powers."""
         multiplied, left = self._apart(sums.T)
-        units = torch.cat([reduce(torch.mul, multiplied), left**self.order]).T
-        return drop(units, self.dropout, masks)
+        return torch.cat([reduce(torch.mul, multiplied), left**self.order]).T
 
     @torch.no_grad()
     def as_powers(self) -> HighOrder:
@@ -175,10 +189,13 @@ class SigmoidHighOrder(HighOrder):
         self.P = _weights(n_components, n_units)
 
     def hidden(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n units"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z units"]:
         """The sigmoid units."""
-        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, masks), self.W.T))
+        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, masks, below), self.W.T))
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
@@ -200,10 +217,13 @@ class Pressed(nn.Module):
         self.height = 1.0
 
     def forward(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n more"]:
+        self,
+        x: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        below: Float[Tensor, "z features"] | None = None,
+    ) -> Float[Tensor, "n+z more"]:
         """The coordinates of the map, then the spare ones as high as they still are."""
-        hidden = self.map.hidden(x, masks)
+        hidden = self.map.hidden(x, masks, below)
         return hidden @ torch.cat([self.map.P, self.height * self.R]).T
 
     @torch.no_grad()
@@ -319,6 +339,44 @@ class EncoderDecoder(nn.Module):
         """Random weights of the way back, for the points where the encoder puts ``x``."""
         self.decoder.start(self.encoder(x), generator)
         self.decoder.P.mul_(_spread(x))
+
+
+def weighted_sums(
+    x: Float[Tensor, "n features"],
+    below: Float[Tensor, "z features"] | None,
+    C: Float[Tensor, "sums features"],
+    c: Float[Tensor, " sums"] | None = None,
+) -> Float[Tensor, "n+z sums"]:
+    """Cx + c for all rows."""
+    if below is None:
+        return nn.functional.linear(x, C, c)
+    apply: Callable[..., Tensor] = _WeightedSums.apply
+    return apply(x, below, C, c)
+
+
+class _WeightedSums(torch.autograd.Function):
+    """Cx + c for rows in two parts: one product forth, and back only to the part that asks.
+
+    Exemplars learn, the rows of a batch do not; autograd would send the gradient to both.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, below: Tensor, C: Tensor, c: Tensor | None) -> Tensor:
+        rows = torch.cat([x, below])
+        ctx.n_rows = len(x)
+        ctx.save_for_backward(rows, C)
+        return nn.functional.linear(rows, C, c)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, C = ctx.saved_tensors
+        parts = gradient[: ctx.n_rows], gradient[ctx.n_rows :]
+        x, below = (
+            part @ C if needed else None
+            for part, needed in zip(parts, ctx.needs_input_grad, strict=False)
+        )
+        c = gradient.sum(dim=0) if ctx.needs_input_grad[3] else None
+        return x, below, gradient.T @ rows, c
 
 
 def _weights(*shape: int) -> nn.Parameter:

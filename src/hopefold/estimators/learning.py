@@ -142,18 +142,36 @@ def _loss(
 
     def loss(map_: nn.Module, batch: Batch, masks: Masks | None) -> Tensor:
         n_rows = len(batch.x)
-        x = batch.x.detach().requires_grad_() if nudge else batch.x
-        rows = torch.cat([x, batch.exemplars]) if with_exemplars else x
-        points = map_(rows, masks)
-        points, exemplars = points[:n_rows], points[n_rows:]
-        plain = measure(points, exemplars, batch)
+        exemplars = (batch.exemplars,) if with_exemplars else ()
+
+        def of(x: Tensor, masks: Masks | None) -> Tensor:
+            points = map_(x, masks, *exemplars)
+            return measure(points[:n_rows], points[n_rows:], batch)
+
         if not nudge:
-            return plain
-        (uphill,) = torch.autograd.grad(plain, x, retain_graph=True)
+            return of(batch.x, masks)
+        x = batch.x.detach().requires_grad_()
+        learned = [w for w in (*map_.parameters(), *exemplars) if w.requires_grad]
+        plain = of(x, masks)
+        uphill, *slopes = torch.autograd.grad(plain, [x, *learned])
         moved = x.detach() + nudge * nn.functional.normalize(uphill, dim=1)
-        return (plain + measure(map_(moved), exemplars, batch)) / 2
+        known: Callable[..., Tensor] = _Known.apply
+        return (known(plain.detach(), slopes, *learned) + of(moved, None)) / 2
 
     return loss
+
+
+class _Known(torch.autograd.Function):
+    """A value whose slopes are known already."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, slopes: list[Tensor], *_learned: Tensor) -> Tensor:
+        ctx.save_for_backward(*slopes)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, *(gradient * slope for slope in ctx.saved_tensors)
 
 
 def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
