@@ -42,6 +42,14 @@ class WrongChecksum(HopefoldError, ValueError):
     """A file of a data set that is not the original."""
 
 
+class MissingPackage(HopefoldError, ImportError):
+    """An optional package is needed for what was asked."""
+
+
+class NoRoomOnDisk(HopefoldError, OSError):
+    """A temporary file cannot be written."""
+
+
 class NoValidationWarning(UserWarning):
     """There are too few rows to hold any out: nothing tells how good the map is."""
 

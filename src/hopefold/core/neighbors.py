@@ -69,6 +69,23 @@ def kernel_mass(
     return mass
 
 
+def decide(
+    points: Float[ndarray, "n d"],
+    references: Float[ndarray, "r d"],
+    labels: Int[ndarray, " r"],
+    class_weights: Float[ndarray, " classes"],
+    n_neighbors: int | None,
+) -> Int[ndarray, " n"]:
+    """The class with the largest share, for each point, in bounded memory."""
+    step = max(1, CHUNK // len(class_weights))
+    parts = [points[start : start + step] for start in range(0, len(points), step)]
+    decisions = [
+        class_shares(part, references, labels, class_weights, n_neighbors).argmax(axis=1)
+        for part in parts
+    ]
+    return np.concatenate(decisions)
+
+
 def class_shares(
     points: Float[ndarray, "n d"],
     references: Float[ndarray, "r d"],

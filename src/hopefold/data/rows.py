@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from hopefold.data.disk import Buffer, chunks, is_on_disk
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
     from numpy import ndarray
     from torch import Tensor
 
@@ -22,7 +23,7 @@ LARGEST = 1e18
 
 
 class Rows:
-    """A table, dense or CSR, that hands out scaled rows as dense float32 tensors.
+    """A table, dense, CSR or on disk, that hands out scaled rows as dense float32 tensors.
 
     Only the rows that are asked for are ever scaled and made dense.
     """
@@ -30,20 +31,19 @@ class Rows:
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
         self._scale = scale
+        self._buffer = Buffer(X) if is_on_disk(X) else None
 
     @classmethod
     def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:
-        """Scale a dense table once and for all; a CSR matrix stays as it is."""
+        """Scale a dense table once and for all; one that is CSR or on disk stays as it is."""
         if sparse.issparse(X):
             return cls(X, scale)
+        if is_on_disk(X):
+            for chunk in chunks(X):
+                _check_size(scale.apply(chunk), names)
+            return cls(X, scale)
         rows = scale.apply(X)
-        if not max(rows.max(), -rows.min()) < LARGEST:
-            column = int(np.flatnonzero(~(np.abs(rows) < LARGEST).all(axis=0))[0])
-            name = column if names is None else repr(names[column])
-            raise InvalidInput(
-                f"column {name} holds values too large for float32: "
-                "use scale='standard', or divide the column by a constant."
-            )
+        _check_size(rows, names)
         return cls(rows, learn_scale(rows, None))
 
     def __len__(self) -> int:
@@ -60,6 +60,12 @@ class Rows:
     def is_sparse(self) -> bool:
         """Are rows made dense when they are fetched?"""
         return sparse.issparse(self._X)
+
+    def shuffle(self, which: ndarray, generator: torch.Generator) -> Int[Tensor, " w"]:
+        """Places in ``which``, all of them in random order, such that rows are quick to fetch."""
+        if self._buffer:
+            return self._buffer.shuffle(which, generator)
+        return torch.randperm(len(which), generator=generator)
 
     def subset(self, which: ndarray) -> Rows:
         """Only the rows with these numbers."""
@@ -80,7 +86,7 @@ class Rows:
         return self._take(which) @ sparse.diags_array(self._scale.gain)
 
     def _take(self, which: ndarray | slice) -> Any:
-        return self._X[which]
+        return self._buffer.take(which) if self._buffer else self._X[which]
 
     @property
     def clustering_shift(self) -> ndarray:
@@ -95,10 +101,21 @@ class _Subset(Rows):
 
     def __init__(self, rows: Rows, which: ndarray) -> None:
         super().__init__(rows._X, rows._scale)
-        self._which = which
+        self._rows, self._which = rows, which
 
     def __len__(self) -> int:
         return len(self._which)
 
     def _take(self, which: ndarray | slice) -> Any:
-        return self._X[self._which[which]]
+        return self._rows._take(self._which[which])
+
+
+def _check_size(rows: Float[ndarray, "n features"], names: ndarray | None) -> None:
+    if max(rows.max(), -rows.min()) < LARGEST:
+        return
+    column = int(np.flatnonzero(~(np.abs(rows) < LARGEST).all(axis=0))[0])
+    name = column if names is None else repr(names[column])
+    raise InvalidInput(
+        f"column {name} holds values too large for float32: "
+        "use scale='standard', or divide the column by a constant."
+    )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import gen_batches
+
+from hopefold.data.disk import chunks
 
 if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
-
-#: Bytes of float64 that are looked at in one go.
-CHUNK_BYTES = 64 * 2**20
 
 #: Rows that are looked at, at the most, to tell pixels from other columns.
 PIXEL_SAMPLE = 2_000
@@ -100,20 +97,15 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
     if sparse.issparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:
-        low, high = X.min(axis=0), X.max(axis=0)
+        ranges = np.array([(rows.min(axis=0), rows.max(axis=0)) for rows in chunks(X)])
+        low, high = ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)
     return low.astype(np.float64), high.astype(np.float64)
 
 
 def _mean_and_deviation(X: Any, magnitude: ndarray) -> tuple[ndarray, ndarray]:
     """By chunks, and relative to the magnitude of a column: no square over- or underflows."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
-    for chunk in _chunks(X):
-        unit = 1 / magnitude
+    unit = 1 / magnitude
+    for chunk in (rows.astype(np.float64) for rows in chunks(X)):
         scaler.partial_fit(chunk @ sparse.diags_array(unit) if sparse.issparse(X) else chunk * unit)
     return scaler.mean_ * magnitude, np.sqrt(scaler.var_) * magnitude
-
-
-def _chunks(X: Any) -> Iterator[Any]:
-    n, n_features = X.shape
-    for rows in gen_batches(n, max(1, CHUNK_BYTES // (8 * n_features))):
-        yield X[rows].astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -15,9 +15,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from hopefold.core.neighbors import class_shares, nearest
+from hopefold.core.neighbors import class_shares, decide, nearest
+from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
+from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
@@ -38,15 +40,18 @@ class SupervisedEmbedding(
     `_learn_from`.
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the map, and the exemplars, from labelled rows.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
-            The features. A CSR matrix is never made dense as a whole.
-        y : array-like of shape (n_rows,)
-            The labels, of any dtype.
+        X : array-like or CSR matrix of shape (n_rows, n_features), or a stream
+            The features. A CSR matrix is never made dense as a whole, and a `numpy.memmap` is never
+            read as a whole. A stream is a Parquet file or a folder of them (its path, or a pyarrow
+            dataset), or an object that gives batches (X, y) each time it is iterated over.
+        y : array-like of shape (n_rows,), or str
+            The labels, of any dtype; the name of the label column in a Parquet file; left out for
+            a stream of batches.
 
         Returns
         -------
@@ -61,7 +66,10 @@ class SupervisedEmbedding(
             raise
 
     def _fit(self, X: Any, y: Any) -> Self:
-        X, y = checks.check_rows(self, X, y, fitting=True)
+        names = None
+        if is_stream(X) or (y is None and is_list_of_batches(X)):
+            X, y, names = read_all(X, y)
+        X, y = checks.check_rows(self, X, y, fitting=True, names=names)
         self._check_parameters()
         classes, labels = np.unique(y, return_inverse=True)
         checks.check_classes(classes, len(labels))
@@ -87,7 +95,7 @@ class SupervisedEmbedding(
         return self
 
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
-        """Embed rows: float32 of shape (n_rows, n_components).
+        """Embed rows, or a stream of them: float32 of shape (n_rows, n_components).
 
         A row gives the same point alone or in any batch.
         """
@@ -99,11 +107,11 @@ class SupervisedEmbedding(
         The Student kernel's mass of each class's references, or the share of the nearest
         references' votes, as ``n_neighbors`` says.
         """
-        return self._judge(self._embed(X))
+        return class_shares(self._embed(X), *self._references())
 
     def predict(self, X: Any) -> ndarray:
         """The most probable class of each row, in the labels' own dtype."""
-        decisions = self.predict_proba(X).argmax(axis=1)
+        decisions = decide(self._embed(X), *self._references())
         labels: ndarray = self.classes_[decisions]
         return labels
 
@@ -163,15 +171,26 @@ class SupervisedEmbedding(
 
     def _embed(self, X: Any) -> ndarray:
         check_is_fitted(self)
-        X = checks.check_rows(self, X, fitting=False)
-        points = embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+        if is_stream(X) or is_on_disk(X):
+            points = np.concatenate([self._embed_batch(batch) for batch in self._batches(X)])
+        else:
+            X = checks.check_rows(self, X, fitting=False)
+            points = embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
         checks.check_points(points)
         return points
 
-    def _judge(self, points: ndarray) -> ndarray:
-        """Probabilities of the classes of points in the map, by the references."""
-        return class_shares(
-            points,
+    def _batches(self, X: Any) -> Iterator[ndarray]:
+        return (
+            chunks(X) if is_on_disk(X) else read_rows(X, getattr(self, "feature_names_in_", None))
+        )
+
+    def _embed_batch(self, X: ndarray) -> ndarray:
+        checks.check_batch(self, X)
+        return embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+
+    def _references(self) -> tuple[ndarray, ndarray, ndarray, int | None]:
+        """What new points are judged by: where the references lie, their classes and weights."""
+        return (
             self.reference_embedding_,
             np.searchsorted(self.classes_, self.reference_labels_),
             self.class_weight_,

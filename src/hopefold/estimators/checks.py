@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.scaling import Scale
 from hopefold.errors import (
     ChanceWarning,
@@ -34,18 +35,45 @@ if TYPE_CHECKING:
 CHANCE = 0.001
 
 
-def check_rows(model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool) -> Any:
-    """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors."""
-    options = {"accept_sparse": "csr", "dtype": _float_types(X)}
+def check_rows(
+    model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool, names: ndarray | None = None
+) -> Any:
+    """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors.
+
+    ``names`` are those of the columns of a stream, which an array does not have.
+    """
+    on_disk = is_on_disk(X)
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": _float_types(X),
+        "ensure_all_finite": False,
+        "skip_check_array": on_disk,  # it would be converted as a whole
+    }
     with _our_errors(X):
         if fitting:
             _check_labels(y)
-            X, y = validate_data(model, X, y, ensure_all_finite=False, **options)
+            X, y = validate_data(model, X, y, **options)
+            if on_disk:
+                check_consistent_length(X, y)
+                y = column_or_1d(y, warn=True)
             check_classification_targets(y)
         else:
-            X = validate_data(model, X, reset=False, ensure_all_finite=False, **options)
+            X = validate_data(model, X, reset=False, **options)
+    if names is not None and fitting:
+        model.feature_names_in_ = names
     _check_finite(X, getattr(model, "feature_names_in_", None))
     return (X, y) if fitting else X
+
+
+def check_batch(model: BaseEstimator, X: ndarray) -> None:
+    """Some rows of a stream, or of a table on disk, whose columns' names are known to be right."""
+    n_features: int = model.n_features_in_
+    if X.shape[1] != n_features:
+        raise InvalidInput(
+            f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {n_features} "
+            "features as input."
+        )
+    _check_finite(X, getattr(model, "feature_names_in_", None))
 
 
 def check_classes(classes: ndarray, n_rows: int) -> None:
@@ -287,6 +315,10 @@ def _text_column(X: Any) -> str | None:
 
 
 def _check_finite(X: Any, names: ndarray | None) -> None:
+    if is_on_disk(X):
+        for chunk in chunks(X):
+            _check_finite(chunk, names)
+        return
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():

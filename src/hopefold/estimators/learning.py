@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.maps import Pressed
 from hopefold.core.masks import Masks
-from hopefold.core.neighbors import class_shares
+from hopefold.core.neighbors import decide
 from hopefold.data.distortion import distort
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Rows of a class that joint exemplars start from.
-START_ROWS_A_CLASS = 2_000
+#: Rows of a class that k-means sees, where its centres are what joint exemplars start from, and
+#: where they are what is kept.
+START_ROWS_A_CLASS, MOST_ROWS_A_CLASS = 2_000, 100_000
 
 #: Share of the run after which spare coordinates are flat.
 FLAT = 0.8
@@ -255,6 +257,7 @@ def learn(
         generator,
         progress,
         mistakes=attempt.validation_on(held_out, random) if len(held_out) else None,
+        shuffle=partial(task.rows.shuffle, training),
     )
     map_ = map_.cpu().requires_grad_(False)
     if task.exemplars is None:
@@ -296,7 +299,7 @@ def start_exemplars(
         labels,
         np.minimum(sizes, task.n_exemplars).tolist(),
         random,
-        max_rows=START_ROWS_A_CLASS if task.exemplars == "joint" else None,
+        max_rows=START_ROWS_A_CLASS if task.exemplars == "joint" else MOST_ROWS_A_CLASS,
     )
     centres = (centres + task.rows.clustering_shift).astype(np.float32)
     return torch.from_numpy(centres), exemplar_labels
@@ -312,9 +315,9 @@ def mistakes(
     """How wrong each held-out row is judged, by the rule of `predict`, weighted to mean 1."""
     if not (np.isfinite(points).all() and np.isfinite(references).all()):
         return np.full(len(held_out), np.nan)
-    shares = class_shares(points, references, labels, task.class_weights, task.n_neighbors)
+    decisions = decide(points, references, labels, task.class_weights, task.n_neighbors)
     weights = task.class_weights[task.labels[held_out]]
-    wrong: ndarray = shares.argmax(axis=1) != task.labels[held_out]
+    wrong: ndarray = decisions != task.labels[held_out]
     return wrong * (weights / weights.mean())
 
 

@@ -47,6 +47,7 @@ def minimise(
     progress: Progress,
     *,
     mistakes: Callable[[], np.ndarray] | None = None,
+    shuffle: Callable[[torch.Generator], Tensor] | None = None,
 ) -> Run:
     """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
 
@@ -54,7 +55,7 @@ def minimise(
     of the run is done: the same arguments give the same loss, as a line search must be able to
     expect. ``mistakes`` tells how wrong each held-out row is at the moment: then the best epoch is
     kept, and the run stops when nothing has improved for ``settings.patience`` epochs. Without, the
-    last epoch is kept.
+    last epoch is kept. ``shuffle`` gives the order of the rows in an epoch; any, without.
     """
     optimizer = make_optimizer(groups, settings)
     best = _Best(groups)
@@ -64,9 +65,9 @@ def minimise(
 
     for epoch in range(1, settings.max_epochs + 1):
         total = torch.zeros(())
-        shuffled = torch.randperm(n_rows, generator=generator).tensor_split(n_batches)
+        order = shuffle(generator) if shuffle else torch.randperm(n_rows, generator=generator)
         seeds = torch.randint(2**62, (n_batches,), generator=generator).tolist()
-        for number, batch in enumerate(shuffled):
+        for number, batch in enumerate(order.tensor_split(n_batches)):
             done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
             closure = partial(loss_of, batch, seeds[number], done)
             for turn in _turns(tuple(groups), done, settings):

@@ -1,0 +1,120 @@
+"""Tables on disk: what is looked at is in memory, and not for long.
+
+A table is a `numpy.memmap`. It is read by blocks of rows, into a buffer; the pages that were mapped
+for it are let go. So memory in use is that of the buffer, whatever the table's size.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.utils import gen_batches
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from numpy import ndarray
+    from torch import Tensor
+
+#: Bytes of a table that are held at once, and among which rows are shuffled. A table that is not
+#: larger is held whole.
+BUFFER = 256 * 2**20
+
+#: Bytes of rows that lie beside each other on disk and come into the buffer together.
+BLOCK = 256 * 2**10
+
+#: Bytes of float64 that are looked at in one go.
+CHUNK = 16 * 2**20
+
+#: Bytes that are read before mapped pages are let go: the system maps more than is asked for.
+MAPPED = 8 * 2**20
+
+
+def is_on_disk(X: Any) -> bool:
+    """Is it a table that is too large to be held whole?"""
+    return isinstance(X, np.memmap) and X.nbytes > BUFFER
+
+
+def release(X: Any) -> None:
+    """Let go of all pages of a table on disk; they are read again when they are needed."""
+    mapped = getattr(X, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def chunks(X: Any) -> Iterator[Any]:
+    """Rows of a table, some at a time, from the first to the last."""
+    n_rows, n_features = X.shape
+    for rows in gen_batches(n_rows, max(1, CHUNK // (8 * n_features))):
+        yield X[rows]
+        if is_on_disk(X):
+            release(X)
+
+
+class Buffer:
+    """Blocks of a table on disk that are held in memory: the last ones that rows were taken of."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._per_block = max(1, BLOCK // (X.itemsize * X.shape[1]))
+        self._n_slots = max(1, BUFFER // BLOCK)
+        self._rows = np.empty((self._n_slots * self._per_block, X.shape[1]), X.dtype)
+        self._slot_of = np.full(-(-len(X) // self._per_block), -1)
+        self._block_in = np.full(self._n_slots, -1)
+        self._next = self._n_read = 0
+
+    def take(self, which: Int[ndarray, " w"] | slice) -> ndarray:
+        """The rows with these numbers, as a copy in memory."""
+        if isinstance(which, slice):
+            return self._read(which)
+        rows = np.empty((len(which), self._rows.shape[1]), self._rows.dtype)
+        blocks, places = np.divmod(which, self._per_block)
+        needed = np.unique(blocks)
+        for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
+            self._hold(some)
+            here = slice(None) if len(some) == len(needed) else np.isin(blocks, some)
+            rows[here] = self._rows[self._slot_of[blocks[here]] * self._per_block + places[here]]
+        return rows
+
+    def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
+        """Places in ``which``, numbers in ascending order, such that each block is read once.
+
+        Blocks are shuffled, and dealt into rounds of as many as the buffer holds; within a round
+        all rows are shuffled. Rows sorted by class are mixed all the same, since a round has about
+        a thousand blocks from anywhere.
+        """
+        _, starts = np.unique(which // self._per_block, return_index=True)
+        blocks = torch.arange(len(which)).tensor_split(starts[1:].tolist())
+        order = torch.randperm(len(blocks), generator=generator).tolist()
+        rounds = []
+        for start in range(0, len(order), self._n_slots):
+            places = torch.cat([blocks[block] for block in order[start : start + self._n_slots]])
+            rounds.append(places[torch.randperm(len(places), generator=generator)])
+        return torch.cat(rounds)
+
+    def _hold(self, blocks: Int[ndarray, " b"]) -> None:
+        """Read the blocks that are not held yet; of the others, those read first make room."""
+        missing = blocks[self._slot_of[blocks] < 0]
+        if not len(missing):
+            return
+        slots = (self._next + np.arange(self._n_slots)) % self._n_slots
+        slots = slots[~np.isin(self._block_in[slots], blocks)][: len(missing)]
+        gone = self._block_in[slots]
+        self._slot_of[gone[gone >= 0]] = -1
+        self._slot_of[missing], self._block_in[slots] = slots, missing
+        self._next = slots[-1] + 1
+        for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
+            rows = self._read(slice(block * self._per_block, (block + 1) * self._per_block))
+            self._rows[slot * self._per_block :][: len(rows)] = rows
+
+    def _read(self, which: slice) -> ndarray:
+        """A copy of neighbouring rows; pages that were read for it are let go in time."""
+        rows = np.array(self._X[which])
+        self._n_read += rows.nbytes
+        if self._n_read > MAPPED:
+            release(self._X)
+            self._n_read = 0
+        return rows

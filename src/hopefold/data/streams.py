@@ -1,0 +1,277 @@
+"""Rows that come a batch at a time: Parquet files and folders, or whatever gives batches.
+
+To be learned from, a stream is read once. What does not fit the buffer is kept in a temporary file
+as plain rows, since learning takes them in random order, many times over.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from hopefold.data import disk
+from hopefold.errors import BrokenFile, DataNotFound, InvalidInput, MissingPackage, NoRoomOnDisk
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from jaxtyping import Float
+    from numpy import ndarray
+
+#: Numbers of a Parquet file that are read at once.
+BATCH = 2**20
+
+
+class Batch(NamedTuple):
+    """Some rows of a stream, their labels where it has any, and the columns' names."""
+
+    X: Float[ndarray, "n features"]
+    y: ndarray | None
+    names: ndarray | None
+
+
+class Table(NamedTuple):
+    """All rows of a stream, in memory or on disk."""
+
+    X: Float[ndarray, "n features"]
+    y: ndarray
+    names: ndarray | None
+
+
+def is_stream(X: Any) -> bool:
+    """Is it a path, a pyarrow dataset, or something that gives batches but is no table itself?"""
+    if _is_parquet(X):
+        return True
+    table = any(hasattr(X, name) for name in ("__array__", "__getitem__", "shape", "dtype"))
+    return hasattr(X, "__iter__") and not table
+
+
+def is_list_of_batches(X: Any) -> bool:
+    """Is it a list of pairs (X, y)?"""
+    return isinstance(X, list) and bool(X) and all(_is_pair(batch) for batch in X)
+
+
+def read_all(source: Any, label: Any) -> Table:
+    """Read a stream from the first row to the last, to learn from it.
+
+    ``label`` names the label column of a Parquet source; others give pairs (X, y).
+    """
+    if _is_parquet(source):
+        if label is None:
+            raise InvalidInput("give y the name of the label column, e.g. fit(path, 'label').")
+        batches = _read_parquet(source, label, None)
+    elif label is not None:
+        raise InvalidInput("a stream of batches gives pairs (X, y): leave y out.")
+    else:
+        batches = _check_batches(source, with_labels=True)
+    with tempfile.TemporaryFile() as file:  # what is mapped stays when it is closed
+        labels: list[ndarray] = []
+        names, X = None, np.empty((0, 0))
+        for batch in batches:
+            X = batch.X if not labels else batch.X.astype(X.dtype, copy=False)
+            _append(X, file)
+            labels.append(np.asarray(batch.y))
+            names = batch.names
+        if not labels:
+            raise InvalidInput("the stream has no rows: give some to learn from.")
+        rows = np.memmap(file, X.dtype, mode="r").reshape(-1, X.shape[1])
+    rows = rows if disk.is_on_disk(rows) else np.array(rows)
+    return Table(rows, np.concatenate(labels), names)
+
+
+def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndarray, "n features"]]:
+    """The rows of a stream, a batch at a time, without labels: certain columns, or all of them."""
+    if _is_parquet(source):
+        batches = _read_parquet(source, None, columns)
+    else:
+        batches = _check_batches(source, with_labels=False)
+    return (batch.X for batch in batches)
+
+
+def _read_parquet(source: Any, label: Any, columns: Sequence[str] | None) -> Iterator[Batch]:
+    pyarrow, dataset, parquet = _pyarrow()
+    if not _is_dataset(source):
+        path = Path(source)
+        if not path.exists():
+            raise DataNotFound(f"{path} does not exist: give a Parquet file or a folder of them.")
+        with _naming(path):
+            source = dataset.dataset(path, format="parquet")
+    fragments = sorted(source.get_fragments(), key=lambda fragment: fragment.path)
+    if not fragments:
+        raise InvalidInput("the folder has no Parquet file.")
+    first = _schema(fragments[0])
+    features = _features(first, label, columns, fragments[0].path)
+    for fragment in fragments:
+        _check_schema(_schema(fragment), fragment.path, first, fragments[0].path, features, label)
+    dtype = _float_type(first, features)
+    wanted = features if label is None else [*features, label]
+    for fragment in fragments:
+        with _naming(fragment.path):
+            file = parquet.ParquetFile(
+                fragment.path, filesystem=fragment.filesystem, pre_buffer=False, buffer_size=2**16
+            )
+            batches = file.iter_batches(
+                max(1, BATCH // len(wanted)), columns=wanted, use_threads=False
+            )
+        while True:
+            with _naming(fragment.path):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            X: ndarray = np.empty((len(batch), len(features)), dtype)
+            for place, name in enumerate(features):
+                X[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
+            y = None if label is None else _labels(batch.column(label))
+            yield Batch(X, y, np.array(features, dtype=object))
+        pyarrow.default_memory_pool().release_unused()
+
+
+def _features(schema: Any, label: Any, columns: Sequence[str] | None, path: str) -> list[str]:
+    if label is not None and (not isinstance(label, str) or label not in schema.names):
+        known = ", ".join(schema.names[:10]) + (", …" if len(schema.names) > 10 else "")
+        raise InvalidInput(
+            f"{path} has no column {label!r}: give y the name of the label column, one of {known}."
+        )
+    others = [name for name in schema.names if name != label]
+    features = others if columns is None else list(columns)
+    for name in features:
+        if name not in schema.names:
+            raise InvalidInput(f"{path} has no column {name!r}, which the model was fitted with.")
+        kind = str(schema.field(name).type)
+        if not kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal")):
+            raise InvalidInput(
+                f"column {name!r} of {path} is of type {kind}, which is no number: encode it, or "
+                "leave it out."
+            )
+    if not features:
+        raise InvalidInput(f"{path} has no column besides the label.")
+    return features
+
+
+def _check_schema(
+    schema: Any, path: str, first: Any, first_path: str, features: Sequence[str], label: Any
+) -> None:
+    """Do the columns of a file agree with those of the first one?"""
+    for name in [*features, *([label] if label is not None else [])]:
+        if name not in schema.names:
+            raise InvalidInput(
+                f"{path} has no column {name!r}, but {first_path} has: give all files the same "
+                "columns."
+            )
+        mine, theirs = schema.field(name).type, first.field(name).type
+        if mine != theirs:
+            raise InvalidInput(
+                f"column {name!r} is of type {mine} in {path}, but {theirs} in {first_path}: give "
+                "it one type in all files."
+            )
+
+
+def _labels(column: Any) -> ndarray:
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    labels: ndarray = column.to_numpy(zero_copy_only=False)
+    return labels
+
+
+def _float_type(schema: Any, features: Sequence[str]) -> type:
+    """float32 where it holds every number of the columns, else float64."""
+    narrow = {"float", "halffloat", "int8", "int16", "uint8", "uint16", "bool"}
+    kinds = {str(schema.field(name).type) for name in features}
+    return np.float32 if kinds <= narrow else np.float64
+
+
+def _check_batches(source: Iterable[Any], *, with_labels: bool) -> Iterator[Batch]:
+    if iter(source) is source:
+        raise InvalidInput(
+            f"a {type(source).__name__} can be read only once: give a list of batches, or an "
+            "object whose __iter__ begins anew each time."
+        )
+    n_features = None
+    for number, batch in enumerate(source):
+        if with_labels and not _is_pair(batch):
+            raise InvalidInput(f"batch {number} of the stream is no pair (X, y).")
+        X, y = batch if _is_pair(batch) else (batch, None)
+        names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
+        if sparse.issparse(X):
+            raise InvalidInput(
+                f"batch {number} of the stream is sparse: give the whole CSR matrix instead."
+            )
+        X = np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "biuf":
+            raise InvalidInput(
+                f"batch {number} of the stream has the shape {X.shape} and the type {X.dtype}: "
+                "give rows and columns of numbers."
+            )
+        n_features = X.shape[1] if n_features is None else n_features
+        if X.shape[1] != n_features:
+            raise InvalidInput(
+                f"batch {number} of the stream has {X.shape[1]} columns, those before it have "
+                f"{n_features}."
+            )
+        if y is not None and with_labels:
+            y = np.asarray(y)
+            if y.shape != (len(X),):
+                raise InvalidInput(
+                    f"batch {number} of the stream has {len(X)} rows and labels of shape {y.shape}."
+                )
+        small = X.dtype.kind in "biu" and X.dtype.itemsize <= 2
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float32 if small else np.float64)
+        if len(X):
+            yield Batch(X, y if with_labels else None, names)
+
+
+def _append(X: ndarray, file: IO[bytes]) -> None:
+    try:
+        file.write(np.ascontiguousarray(X).data)
+        file.flush()
+    except OSError as error:
+        raise NoRoomOnDisk(
+            f"a stream is kept in {tempfile.gettempdir()} while it is learned from, where "
+            f"something is wrong ({error}): make room there, or set TMPDIR to another folder."
+        ) from error
+
+
+@contextmanager
+def _naming(path: str | PathLike[str]) -> Iterator[None]:
+    """What pyarrow says of a file becomes an error of our own that names the file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        what = str(error).splitlines()[0]
+        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+
+
+def _schema(fragment: Any) -> Any:
+    with _naming(fragment.path):
+        return fragment.physical_schema
+
+
+def _pyarrow() -> tuple[ModuleType, ModuleType, ModuleType]:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import dataset, parquet
+    except ImportError as error:
+        raise MissingPackage(
+            "Parquet files are read by pyarrow, which is not installed: pip install pyarrow."
+        ) from error
+    return pyarrow, dataset, parquet
+
+
+def _is_parquet(source: Any) -> bool:
+    return isinstance(source, str | PathLike) or _is_dataset(source)
+
+
+def _is_dataset(X: Any) -> bool:
+    return type(X).__module__.startswith("pyarrow") and hasattr(X, "get_fragments")
+
+
+def _is_pair(batch: Any) -> bool:
+    return isinstance(batch, tuple | list) and len(batch) == 2 and not np.isscalar(batch[0])
