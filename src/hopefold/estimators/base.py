@@ -18,7 +18,7 @@ from torch import nn
 from hopefold.core.neighbors import class_shares, decide, nearest
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
-from hopefold.data.scaling import learn_scale
+from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.errors import InvalidParameter, NoValidationWarning
 from hopefold.estimators import checks
@@ -77,22 +77,35 @@ class SupervisedEmbedding(
             checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
         random = checks.check_seed(self.random_state)
         scale = learn_scale(X, self._how_to_scale())
-        task = Task(
-            rows=Rows.prepare(X, scale, getattr(self, "feature_names_in_", None)),
+        rows = Rows.prepare(X, scale, getattr(self, "feature_names_in_", None))
+        weights = checks.check_class_weight(self.class_weight, classes, y)
+        task = self._task(rows, scale, labels, classes, weights, random)
+        with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
+            learned = self._learn(task, random)
+        self._publish(learned, task)
+        return self
+
+    def _task(
+        self,
+        rows: Rows,
+        scale: Scale,
+        labels: ndarray,
+        classes: ndarray,
+        class_weights: ndarray,
+        random: np.random.RandomState,
+    ) -> Task:
+        return Task(
+            rows=rows,
             scale=scale,
             labels=labels,
             classes=classes,
-            class_weights=checks.check_class_weight(self.class_weight, classes, y),
+            class_weights=class_weights,
             exemplars=self.exemplars,
             n_exemplars=self.n_exemplars,
             n_neighbors=self._resolve_n_neighbors(with_exemplars=self.exemplars is not None),
             device=resolve_device(self.device),
             seed=random.randint(2**31),
         )
-        with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
-            learned = self._learn(task, random)
-        self._publish(learned, task)
-        return self
 
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
         """Embed rows, or a stream of them: float32 of shape (n_rows, n_components).

@@ -65,6 +65,36 @@ def check_rows(
     return (X, y) if fitting else X
 
 
+def check_more_rows(model: BaseEstimator, X: Any, y: Any) -> tuple[Any, ndarray]:
+    """X and y that a fitted model is to go on with."""
+    X = check_rows(model, X, fitting=False)
+    with _our_errors():
+        if y is None:
+            raise InvalidInput("partial_fit requires y to be passed, but the target y is None.")
+        _check_labels(y)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
+    return X, y
+
+
+def check_known_classes(known: ndarray, y: ndarray, classes: Any) -> ndarray:
+    """The places of the labels among the classes, if all of them are known."""
+    check_classes(known, len(y))
+    if classes is not None and not np.array_equal(np.unique(classes), known):
+        raise InvalidInput(
+            f"classes={list(classes)!r}, but the first call had {known.tolist()!r}: give the same, "
+            "or none."
+        )
+    new = np.setdiff1d(y, known)
+    if len(new):
+        raise InvalidInput(
+            f"y has the label {new.tolist()[0]!r}, which is not among the classes so far: give "
+            "all labels that there will be as classes in the first call."
+        )
+    return np.searchsorted(known, y)
+
+
 def check_batch(model: BaseEstimator, X: ndarray) -> None:
     """Some rows of a stream, or of a table on disk, whose columns' names are known to be right."""
     n_features: int = model.n_features_in_

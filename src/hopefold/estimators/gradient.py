@@ -36,6 +36,10 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         """Draw the first weights, so that a sample of the rows spreads as it should."""
         map_.start(start.fetch(START_ROWS), start.generator)
 
+    def _finish(self, map_: Any) -> nn.Module:
+        """The map as it is kept."""
+        return map_
+
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         """The map that is learned: the map itself, or one around it that has more coordinates."""
         return map_

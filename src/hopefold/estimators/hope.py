@@ -21,7 +21,8 @@ from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.budget import learn_within_budget
-from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
+from hopefold.estimators.going_on import Incremental
+from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import (
     Learned,
     Loss,
@@ -63,7 +64,7 @@ OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exempla
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HighOrderEmbedding(GradientEmbedding):
+class HighOrderEmbedding(Incremental):
     """What HOPE and S-HOPE share: joint exemplars or pairs, and products of features."""
 
     exemplars: str | None = "joint"
@@ -346,9 +347,10 @@ class HOPE(HighOrderEmbedding):
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
     ) -> Learned:
         learned = super()._learn_from(task, training, held_out, like)
-        if not isinstance(learned.map, Products):
-            return learned
-        return replace(learned, map=learned.map.as_powers())
+        return replace(learned, map=self._finish(learned.map))
+
+    def _finish(self, map_: Any) -> nn.Module:
+        return map_.as_powers() if isinstance(map_, Products) else map_
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

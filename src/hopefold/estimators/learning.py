@@ -244,7 +244,7 @@ def learn(
 
     exemplars, labels = start_exemplars(task, training, random)
     loss = method._make_loss(task, training)
-    attempt = _Attempt(task, map_, learning_map, loss, training, exemplars, labels)
+    attempt = Attempt(task, map_, learning_map, loss, training, exemplars, labels)
 
     groups = {"map": list(learning_map.parameters())}
     if task.exemplars == "joint":
@@ -342,7 +342,7 @@ def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:
     return embed(map_, task.rows.subset(which), task.device)
 
 
-class _Attempt:
+class Attempt:
     """A map and exemplars on their way: the loss of a batch, and the mistakes on held-out rows."""
 
     def __init__(
@@ -355,7 +355,9 @@ class _Attempt:
         exemplars: Tensor,
         exemplar_labels: ndarray,
     ) -> None:
-        self.exemplars = nn.Parameter(exemplars.to(task.device))
+        if not isinstance(exemplars, nn.Parameter):
+            exemplars = nn.Parameter(exemplars.to(task.device))
+        self.exemplars: nn.Parameter = exemplars
         self._exemplar_labels = exemplar_labels
         self._task = task
         self._map = map_
