@@ -50,6 +50,10 @@ class NoRoomOnDisk(HopefoldError, OSError):
     """A temporary file cannot be written."""
 
 
+class NotEnoughMemory(HopefoldError, MemoryError):
+    """A fit that would need more memory than there is."""
+
+
 class NoValidationWarning(UserWarning):
     """There are too few rows to hold any out: nothing tells how good the map is."""
 

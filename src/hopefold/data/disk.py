@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Bytes of a table that are held at once, and among which rows are shuffled. A table that is not
 #: larger is held whole.
-BUFFER = 256 * 2**20
+BUFFER = 128 * 2**20
 
 #: Bytes of rows that lie beside each other on disk and come into the buffer together.
 BLOCK = 256 * 2**10
@@ -83,8 +83,8 @@ class Buffer:
         """Places in ``which``, numbers in ascending order, such that each block is read once.
 
         Blocks are shuffled, and dealt into rounds of as many as the buffer holds; within a round
-        all rows are shuffled. Rows sorted by class are mixed all the same, since a round has about
-        a thousand blocks from anywhere.
+        all rows are shuffled. Rows sorted by class are mixed all the same, since a round has
+        hundreds of blocks from anywhere.
         """
         _, starts = np.unique(which // self._per_block, return_index=True)
         blocks = torch.arange(len(which)).tensor_split(starts[1:].tolist())

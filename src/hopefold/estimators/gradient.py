@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
 
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.learning import Learned, Loss, Start, Task, learn
+from hopefold.estimators.memory import check_memory
 from hopefold.estimators.parameters import TrainingParameters
 from hopefold.training.progress import Progress
 
@@ -27,6 +29,10 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
+
+    def sizes(self) -> dict[str, int]:
+        """The sizes of the map that a user can set, by name."""
+        return {}
 
     def _map_to_learn(self, n_features: int) -> nn.Module:
         """The map as it is learned: the one that is kept, or another form of it."""
@@ -49,6 +55,10 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     ) -> Learned:
         """Minimise over the training rows; the best epoch on the held-out rows is kept."""
         settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
+        with torch.device("meta"):  # sizes alone
+            map_ = self._map_to_learn(task.rows.n_features)
+        pairs = self.exemplars != "joint"
+        check_memory(map_, len(training), settings.batch_size, pairs=pairs, sizes=self.sizes())
         title = type(self).__name__
         if like is not None:
             settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"

@@ -1,0 +1,78 @@
+"""How much memory a fit will take, said before it starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from hopefold.errors import NotEnoughMemory
+
+#: Copies of the weights in a fit: themselves, their slopes, two moments, the best so far, spare.
+COPIES = 6
+
+#: Arrays as large as a layer that a batch needs on its way forth and back, and as the pairs.
+LAYERS, PAIRS = 4, 3
+
+FLOAT = 4
+
+
+def check_memory(
+    map_: nn.Module, n_rows: int, batch_size: int, *, pairs: bool, sizes: Mapping[str, Any]
+) -> None:
+    """Stop a fit that cannot fit, with the bytes that it would need and the setting to change."""
+    n_weights = sum(weights.numel() for weights in map_.parameters())
+    width = sum(max(weights.shape) for weights in map_.parameters() if weights.ndim > 1)
+    n_batch = min(batch_size, n_rows)
+    wanted = {
+        "sizes": COPIES * n_weights * FLOAT,
+        "batch_size": LAYERS * n_batch * width * FLOAT + pairs * PAIRS * n_batch**2 * FLOAT,
+    }
+    free = available()
+    if free is None or sum(wanted.values()) <= free:
+        return
+    if wanted["sizes"] < free / 2:
+        remedy = f"lower batch_size (now {batch_size:,})"
+    else:
+        named = " or ".join(f"{name} (now {value:,})" for name, value in sizes.items())
+        remedy = f"lower {named}" if named else "give fewer features"
+    raise NotEnoughMemory(
+        f"this fit needs about {sum(wanted.values()) / 2**30:,.1f} GiB "
+        f"({sum(wanted.values()):,} bytes), but {free / 2**30:,.1f} GiB are free: {remedy}."
+    )
+
+
+def available() -> int | None:
+    """Bytes that can still be had, as far as the system tells."""
+    free = [number for number in (_unused(), _below_limit()) if number is not None]
+    return min(free, default=None)
+
+
+def _unused() -> int | None:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":") for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _below_limit() -> int | None:
+    """What a limit of the address space leaves."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        return max(0, limit - used)
+    except (ImportError, OSError):
+        return None
