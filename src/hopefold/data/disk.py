@@ -59,8 +59,9 @@ class Buffer:
 
     def __init__(self, X: Any) -> None:
         self._X = X
-        self._per_block = max(1, BLOCK // (X.itemsize * X.shape[1]))
-        self._n_slots = max(1, BUFFER // BLOCK)
+        row_bytes = X.itemsize * X.shape[1]
+        self._per_block = max(1, BLOCK // row_bytes)
+        self._n_slots = max(1, BUFFER // (self._per_block * row_bytes))
         self._rows = np.empty((self._n_slots * self._per_block, X.shape[1]), X.dtype)
         self._slot_of = np.full(-(-len(X) // self._per_block), -1)
         self._block_in = np.full(self._n_slots, -1)

@@ -100,7 +100,7 @@ class _Subset(Rows):
     """Some rows of a table, fetched from it as they are needed."""
 
     def __init__(self, rows: Rows, which: ndarray) -> None:
-        super().__init__(rows._X, rows._scale)
+        self._X, self._scale, self._buffer = rows._X, rows._scale, rows._buffer
         self._rows, self._which = rows, which
 
     def __len__(self) -> int:
