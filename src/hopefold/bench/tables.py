@@ -211,6 +211,13 @@ def speed_table(folder: Path, _part: str) -> str:
     return speed_tables(folder)
 
 
+def ruler_table(folder: Path, _part: str) -> str:
+    """How near to the hardware's limit."""
+    from hopefold.bench import ruler  # heavy
+
+    return ruler.ruler_table(folder)
+
+
 def sweep_table(folder: Path, _part: str) -> str:
     """The sizes, and whether tied factors are harmless; always on validation parts."""
     from hopefold.bench.sweep import sweep_tables  # heavy
@@ -229,6 +236,7 @@ def trials_table(folder: Path, _part: str) -> str:
 BESIDE: dict[str, Callable[[Path, str], str]] = {
     "exemplars": exemplars_table,
     "speed": speed_table,
+    "ruler": ruler_table,
     "sweep": sweep_table,
     "trials": trials_table,
 }

@@ -20,6 +20,7 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
 from hopefold.training.loop import Run, minimise
+from hopefold.training.optimizers import Groups
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -235,34 +236,40 @@ def learn(
     progress: Progress,
 ) -> Learned:
     """Start the map and the exemplars, minimise the loss, and hand both back on the CPU."""
-    random = np.random.RandomState(task.seed)
-    generator = torch.Generator().manual_seed(task.seed)
-    map_ = method._map_to_learn(task.rows.n_features)
-    start = Start(task, training, random, generator)
-    method._start_map(map_, start)
-    learning_map = method._with_spare(map_, start).to(task.device)
-
-    exemplars, labels = start_exemplars(task, training, random)
-    loss = method._make_loss(task, training)
-    attempt = Attempt(task, map_, learning_map, loss, training, exemplars, labels)
-
-    groups = {"map": list(learning_map.parameters())}
-    if task.exemplars == "joint":
-        groups["exemplars"] = [attempt.exemplars]
+    attempt, groups, start = begin(method, task, training)
     run = minimise(
         attempt.loss,
         groups,
         len(training),
         settings,
-        generator,
+        start.generator,
         progress,
-        mistakes=attempt.validation_on(held_out, random) if len(held_out) else None,
+        mistakes=attempt.validation_on(held_out, start.random) if len(held_out) else None,
         shuffle=partial(task.rows.shuffle, training),
     )
-    map_ = map_.cpu().requires_grad_(False)
+    map_ = attempt.map.cpu().requires_grad_(False)
     if task.exemplars is None:
         return Learned(map_, None, task.labels, run)
-    return Learned(map_, attempt.learned_exemplars().detach().cpu().numpy(), labels, run)
+    exemplars = attempt.learned_exemplars().detach().cpu().numpy()
+    return Learned(map_, exemplars, attempt.exemplar_labels, run)
+
+
+def begin(
+    method: Method, task: Task, training: Int[ndarray, " t"]
+) -> tuple[Attempt, Groups, Start]:
+    """A map and exemplars where they start, what is to be learned of them, and the chances."""
+    random = np.random.RandomState(task.seed)
+    start = Start(task, training, random, torch.Generator().manual_seed(task.seed))
+    map_ = method._map_to_learn(task.rows.n_features)
+    method._start_map(map_, start)
+    learning_map = method._with_spare(map_, start).to(task.device)
+    exemplars, labels = start_exemplars(task, training, random)
+    loss = method._make_loss(task, training)
+    attempt = Attempt(task, map_, learning_map, loss, training, exemplars, labels)
+    groups = {"map": list(learning_map.parameters())}
+    if task.exemplars == "joint":
+        groups["exemplars"] = [attempt.exemplars]
+    return attempt, groups, start
 
 
 def hold_out(
@@ -358,9 +365,9 @@ class Attempt:
         if not isinstance(exemplars, nn.Parameter):
             exemplars = nn.Parameter(exemplars.to(task.device))
         self.exemplars: nn.Parameter = exemplars
-        self._exemplar_labels = exemplar_labels
+        self.exemplar_labels = exemplar_labels
         self._task = task
-        self._map = map_
+        self.map = map_
         self._learning_map = learning_map
         self._loss = loss
         self._training = training
@@ -395,7 +402,7 @@ class Attempt:
 
         def now() -> ndarray:
             exemplars = self.learned_exemplars()
-            return judge(task, self._map, exemplars, self._exemplar_labels, neighbours, held_out)
+            return judge(task, self.map, exemplars, self.exemplar_labels, neighbours, held_out)
 
         return now
 

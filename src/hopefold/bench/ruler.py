@@ -1,0 +1,295 @@
+"""How near to the hardware's limit: what takes time, against what it would take at the least.
+
+Each row of the table times two works in turns, on the same threads, and gives the ratio of their
+shortest times. What cannot be measured for want of a package is told, and has no figure.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+
+from hopefold.bench.measure import N_NEIGHBORS, machine, versions
+from hopefold.bench.parts import Parts, load_parts
+from hopefold.bench.records import append, read_lines
+from hopefold.bench.run import Tell
+from hopefold.bench.tables import NOT_RUN, markdown
+from hopefold.core.neighbors import decide
+from hopefold.data import disk
+from hopefold.data.rows import Rows
+from hopefold.data.scaling import learn_scale
+from hopefold.estimators.hope import SHOPE
+from hopefold.estimators.learning import begin
+from hopefold.evaluation import knn_error, seconds_in_turns
+from hopefold.training.loop import minimise
+from hopefold.training.progress import Progress
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Factors and units of the map that is timed, rows of a batch, and of a batch of pairs.
+SIZE, BATCH, PAIRS = 400, 500, 1_000
+
+#: Rows that a map is asked to judge, and bytes of the small model.
+N_NEW, SMALL = 10_000, 65_536
+
+#: Rows of the small and of the large table, and the sizes of both.
+FEW, MANY, WIDTH = 100_000, 10_000_000, 100
+
+#: Passes after which the map is compared with supervised UMAP's.
+PASSES = (2, 5, 10, 20, 50)
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of the table: what is timed, against what, and what the ratio must reach."""
+
+    what: str
+    against: str
+    ratio: float
+    #: The ratio is how many times faster, and not how many times slower.
+    faster: bool = False
+
+    def holds(self, ratio: float) -> bool:
+        """Is a measured ratio good enough?"""
+        return ratio >= self.ratio if self.faster else ratio <= self.ratio
+
+    def tell(self, ratio: float) -> str:
+        """A ratio in words."""
+        return f"{ratio:,.2f} ×" if ratio < 10 else f"{ratio:,.0f} ×"
+
+
+GEMMS = "the bare matrix products of it"
+KNN = "5-NN by brute force, scikit-learn"
+
+BARS = {
+    "epoch": Bar("a pass, exemplars, batches of 500, nothing dropped or nudged", GEMMS, 1.25),
+    "dropout": Bar("the same, features dropped as by default", GEMMS, 1.5),
+    "nudge": Bar("the same, nudged besides", "the products of both ways", 1.5),
+    "pairs": Bar("a pass, pairs, batches of 1,000", GEMMS, 1.6),
+    "transform": Bar("transform of all rows", "the bare products forth", 1.2),
+    "one row": Bar("transform of one row", "that of scikit-learn's NCA", 1.5),
+    "predict": Bar("predict, 10,000 rows", KNN, 80, faster=True),
+    "predict, faiss": Bar("predict, 10,000 rows", "5-NN by brute force, faiss", 80, faster=True),
+    "small": Bar("predict, 10,000 rows, a model of 64 kB", KNN, 1_000, faster=True),
+    "search": Bar("the search alone, 20 exemplars", KNN, 5_000, faster=True),
+    "umap": Bar("fit until the error is below supervised UMAP's", "its fit", 3, faster=True),
+    "rows": Bar("a row of 10⁷ in a pass, from disk", "one of 10⁵, in memory", 1.1),
+}
+
+
+def ruler_file(folder: Path) -> Path:
+    """Where the measurements are."""
+    return folder / "ruler.jsonl"
+
+
+def measure(
+    folder: Path, *, data: str = "mnist", many: int = MANY, repeats: int = 5, tell: Tell = print
+) -> None:
+    """Append one line for each row of the table."""
+    parts = load_parts(data, 0, final=False)
+    parts = replace(parts, X=_float32(parts.X), X_new=_float32(parts.X_new))
+    measured = datetime.now(UTC).isoformat(timespec="seconds")
+    for name, seconds in _pairs(parts, many, repeats, tell):
+        mine, theirs = seconds
+        bar = BARS[name]
+        ratio = theirs / mine if bar.faster else mine / theirs
+        line = {
+            "measured": measured,
+            "name": name,
+            "data": data,
+            "ratio": ratio,
+            "seconds": mine,
+            "seconds_against": theirs,
+            "versions": versions(),
+            "machine": machine(),
+        }
+        append(ruler_file(folder), json.dumps(line, sort_keys=True))
+        tell(f"{bar.what}: {bar.tell(ratio)} of {bar.against}; must reach {bar.tell(bar.ratio)}")
+
+
+def ruler_table(folder: Path) -> str:
+    """The newest measurement of each row, and how many of the last three hold."""
+    lines = list(read_lines(ruler_file(folder)))
+    if not lines:
+        return f"**Speed**\n\n{NOT_RUN}"
+    rows = []
+    for name, bar in BARS.items():
+        ratios = [line["ratio"] for line in lines if line["name"] == name][-3:]
+        held = f"{sum(map(bar.holds, ratios))} of {len(ratios)}" if ratios else "–"
+        sign = "≥" if bar.faster else "≤"
+        shown = ", ".join(map(bar.tell, ratios)) or NOT_RUN
+        rows.append([bar.what, bar.against, f"{sign} {bar.tell(bar.ratio)}", shown, held])
+    threads = lines[-1]["machine"]["threads"]
+    title = f"**{lines[-1]['data'].upper()}, {threads} threads: the last runs, the newest last**"
+    headings = ["what", "against", "must be", "is", "held"]
+    return f"{title}\n\n{markdown(headings, rows)}"
+
+
+def _pairs(
+    parts: Parts, many: int, repeats: int, tell: Tell
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The seconds of each row's two works."""
+    shortest = partial(_shortest, repeats=repeats)
+    X, y, X_new = parts.X, parts.y, parts.X_new[:N_NEW]
+    yield "epoch", shortest(one_pass(_model(nudge=0, input_dropout=0), X, y), products(X, BATCH))
+    yield "dropout", shortest(one_pass(_model(nudge=0), X, y), products(X, BATCH))
+    yield "nudge", shortest(one_pass(_model(), X, y), products(X, BATCH, nudged=True))
+    pairs = _model(nudge=0, input_dropout=0, exemplars=None, batch_size=PAIRS)
+    yield "pairs", shortest(one_pass(pairs, X, y), products(X, PAIRS))
+
+    quick: dict[str, Any] = {"max_epochs": 1, "validation_fraction": 0}
+    model = _model(**quick).fit(X, y)
+    yield "transform", shortest(lambda: model.transform(X), products(X, BATCH, back=False))
+    nca = NeighborhoodComponentsAnalysis(2, max_iter=1, random_state=0).fit(X[:500], y[:500])
+    row = X[:1]
+    yield (
+        "one row",
+        shortest(
+            lambda: [model.transform(row) for _ in range(100)],
+            lambda: [nca.transform(row) for _ in range(100)],
+        ),
+    )
+
+    X_new = X_new if len(X_new) == N_NEW else np.resize(X_new, (N_NEW, X.shape[1]))
+    neighbors = KNeighborsClassifier(N_NEIGHBORS, algorithm="brute").fit(X, y)
+    brute = _shortest(lambda: neighbors.predict(X_new), None, repeats=2)[0]
+    small = SHOPE(max_bytes=SMALL, random_state=0, **quick).fit(X, y)
+    points, references = model.transform(X_new), model._references()
+    yield "predict", (shortest(lambda: model.predict(X_new), None)[0], brute)
+    if find_spec("faiss") is None:
+        tell("5-NN by faiss: skipped, since faiss-cpu is not installed")
+    else:
+        index = import_module("faiss").IndexFlatL2(X.shape[1])
+        index.add(X)
+        flat = _shortest(lambda: index.search(X_new, N_NEIGHBORS), None, repeats=2)[0]
+        yield "predict, faiss", (shortest(lambda: model.predict(X_new), None)[0], flat)
+    yield "small", (shortest(lambda: small.predict(X_new), None)[0], brute)
+    yield "search", (shortest(lambda: decide(points, *references), None)[0], brute)
+    if find_spec("umap") is None:
+        tell("supervised UMAP: skipped, since umap-learn is not installed")
+    else:
+        yield "umap", against_umap(parts, tell)
+    yield "rows", rows_of_large_and_small(many)
+
+
+def _model(**settings: Any) -> SHOPE:
+    """The map that is timed; a pass of it is that of one map, without spare dimensions."""
+    sizes = {"n_factors": SIZE, "n_units": SIZE, "batch_size": BATCH, "spare_components": 0}
+    return SHOPE(**{**sizes, "random_state": 0, **settings})
+
+
+def one_pass(model: SHOPE, X: ndarray, y: ndarray) -> Work:
+    """A pass over the rows as `fit` makes it: rows are gathered, and the optimizer takes steps."""
+    classes, labels = np.unique(y, return_inverse=True)
+    model.n_features_in_ = X.shape[1]
+    scale = learn_scale(X, "auto")
+    weights, random = np.ones(len(classes)), np.random.RandomState(0)
+    task = model._task(Rows.prepare(X, scale), scale, labels, classes, weights, random)
+    everything = np.arange(len(y))
+    attempt, groups, start = begin(model, task, everything)
+    settings = model._settings(len(y), len(classes), sparse=False)
+    settings = replace(settings, max_epochs=1, taking_turns=0.0)
+
+    def work() -> object:
+        with Progress("", 1, verbose=False) as progress:
+            shuffle = partial(task.rows.shuffle, everything)
+            args = (attempt.loss, groups, len(y), settings, start.generator, progress)
+            return minimise(*args, shuffle=shuffle)
+
+    return work
+
+
+def products(X: ndarray, batch: int, *, back: bool = True, nudged: bool = False) -> Work:
+    """The matrix products of a pass alone: forth, and back to the weights but not to the rows.
+
+    Nudged rows go both ways twice, and the first time back to the rows, too.
+    """
+    x, z, h = (torch.randn(batch, width) for width in (X.shape[1], SIZE, SIZE))
+    C, W, P = torch.randn(SIZE, X.shape[1]), torch.randn(SIZE, SIZE), torch.randn(2, SIZE)
+    dy = torch.randn(batch, 2)
+
+    def once(*, to_rows: bool) -> None:
+        _ = x @ C.T, z @ W.T, h @ P.T
+        if back:
+            _ = dy @ P, h @ W, dy.T @ h, h.T @ z, z.T @ x
+        if to_rows:
+            _ = z @ C
+
+    def work() -> object:
+        for _ in range(-(-len(X) // batch)):
+            once(to_rows=nudged)
+            if nudged:
+                once(to_rows=False)
+        return None
+
+    return work
+
+
+def against_umap(parts: Parts, tell: Tell) -> tuple[float, float]:
+    """Seconds until the error on validation rows is below UMAP's, and UMAP's own."""
+    from hopefold.bench.extras import SupervisedUMAP
+
+    def run(model: Any) -> tuple[float, float]:
+        start = time.perf_counter()
+        model.fit(parts.X, parts.y)
+        seconds = time.perf_counter() - start
+        points, new = model.transform(parts.X), model.transform(parts.X_new)
+        return seconds, knn_error(points, parts.y, new, parts.y_new)
+
+    theirs, bar = run(SupervisedUMAP(random_state=0))
+    for epochs in PASSES:
+        mine, error = run(SHOPE(max_epochs=epochs, validation_fraction=0, random_state=0))
+        tell(f"after {epochs} passes {error:.2%}, supervised UMAP {bar:.2%}")
+        if error < bar:
+            return mine, theirs
+    return float("inf"), theirs
+
+
+def rows_of_large_and_small(many: int, few: int = FEW) -> tuple[float, float]:
+    """Seconds of a row in a pass over a large table on disk, and over a small one in memory."""
+    random = np.random.RandomState(0)
+    centres = 2 * random.normal(size=(10, WIDTH))
+    seconds = []
+    with tempfile.TemporaryFile() as file:
+        labels = []
+        for start in range(0, many, few):
+            y = random.randint(10, size=min(few, many - start))
+            X = _float32(centres[y] + 3 * random.normal(size=(len(y), WIDTH)))
+            file.write(X.data)
+            labels.append(y)
+        file.flush()
+        table = np.memmap(file, np.float32, mode="r").reshape(-1, WIDTH)
+        for X, y in ((table, np.concatenate(labels)), (np.array(table[:few]), labels[0])):
+            model = SHOPE(n_factors=64, n_units=64, batch_size=BATCH, nudge=0, random_state=0)
+            work = one_pass(model, X, y)
+            work()  # once to be warm
+            repeats = max(1, few * 20 // len(y))
+            seconds.append(_shortest(work, None, repeats=repeats)[0] / len(y))
+        disk.release(table)
+    return seconds[0], seconds[1]
+
+
+def _shortest(work: Work, against: Work | None, *, repeats: int) -> tuple[float, float]:
+    works = {"mine": work} | ({"theirs": against} if against else {})
+    times = seconds_in_turns(works, repeats=repeats)
+    return min(times["mine"]), min(times.get("theirs", [float("nan")]))
+
+
+def _float32(X: Any) -> ndarray:
+    return np.ascontiguousarray(X, dtype=np.float32)

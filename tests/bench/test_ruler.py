@@ -1,0 +1,73 @@
+"""The ruler measures what it says, on small data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from hopefold.bench import __main__ as command
+from hopefold.bench import ruler
+from hopefold.bench.records import read_lines
+from hopefold.data import disk
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(ruler, "SIZE", 8)
+    monkeypatch.setattr(ruler, "N_NEW", 50)
+    monkeypatch.setattr(ruler, "FEW", 500)
+    monkeypatch.setattr(disk, "BUFFER", 2**16)
+    monkeypatch.setattr(disk, "BLOCK", 2**12)
+
+
+def test_every_row_is_measured_or_told_to_be_missing(small, tmp_path):
+    arguments = ["ruler", "--data", "digits", "--rows", "2000", "--repeats", "1"]
+    result = CliRunner().invoke(command.app, [*arguments, "--results", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    lines = {line["name"]: line for line in read_lines(ruler.ruler_file(tmp_path))}
+    for name in ruler.BARS.keys() - lines.keys():
+        assert name in ("predict, faiss", "umap")
+        assert (
+            f"{'faiss-cpu' if 'faiss' in name else 'umap-learn'} is not installed" in result.output
+        )
+    for line in lines.values():
+        assert line["ratio"] > 0
+        assert line["machine"]["threads"] >= 1
+    table = ruler.ruler_table(tmp_path)
+    for bar in ruler.BARS.values():
+        assert bar.what in table
+
+
+def test_a_bar_holds_from_one_side_only():
+    slower, faster = ruler.Bar("a", "b", 1.25), ruler.Bar("a", "b", 80, faster=True)
+    assert slower.holds(1.2)
+    assert not slower.holds(1.3)
+    assert faster.holds(90)
+    assert not faster.holds(70)
+
+
+def test_a_pass_learns_from_every_row(small):
+    X, y = np.random.RandomState(0).rand(60, 5).astype(np.float32), np.arange(60) % 3
+    model = ruler._model(nudge=0)
+    work = ruler.one_pass(model, X, y)
+    first, last = (work().history[-1]["loss"] for _ in range(2))
+    assert last < first
+
+
+def test_the_products_are_counted_by_hand(small):
+    X = np.zeros((600, 5), np.float32)
+    sizes = {}
+    for name, options in {"both": {}, "forth": {"back": False}, "twice": {"nudged": True}}.items():
+        with torch.profiler.profile(with_flops=True) as profile:
+            ruler.products(X, 500, **options)()
+        sizes[name] = sum(event.flops for event in profile.key_averages())
+    n, features, size = 2 * 500, 5, 8
+    forth = 2 * n * (features * size + size * size + size * 2)
+    back = 2 * n * (size * size + 2 * size) + forth
+    assert sizes == {
+        "forth": forth,
+        "both": forth + back,
+        "twice": 2 * (forth + back) + 2 * n * features * size,
+    }
