@@ -39,8 +39,8 @@ UNSUPERVISED_EPOCHS = {"usps": 60, "mnist": 20}
 PRETRAINING_EPOCHS = {"usps": 5, "mnist": 3}
 IMAGE_SHAPES = {"digits": (8, 8), "usps": (16, 16), "mnist": (28, 28)}
 
-#: HOPE of the paper's size for MNIST. 75 products would be fewer weights than 300 powers, and so few
-#: sums do with fewer features dropped.
+#: HOPE of the paper's size for MNIST. 75 products would be fewer weights than 300 powers, and so
+#: few sums do with fewer features dropped.
 SMALL_HOPE: dict[str, Any] = {"order": 3, "n_factors": 300, "tied": True, "input_dropout": 0.1}
 
 #: Bytes of the small models, and passes over images that are distorted: they hardly wear out.
