@@ -12,14 +12,15 @@ from typer.testing import CliRunner
 
 from hopefold import SHOPE
 from hopefold.bench import __main__ as command
-from hopefold.bench import ledger
+from hopefold.bench import ledger, vgg
 from hopefold.bench import run as running
-from hopefold.bench.measure import measure, settings_of
+from hopefold.bench.convnet import Convnet
+from hopefold.bench.measure import keep, measure, settings_of
 from hopefold.bench.methods import METHODS, Method, Raw, seeded
 from hopefold.bench.parts import load_parts
 from hopefold.bench.plans import Job, make_plan
 from hopefold.bench.records import append, read_lines, read_records, results_file
-from hopefold.errors import InvalidParameter
+from hopefold.errors import DataNotFound, InvalidParameter
 from hopefold.evaluation import knn_error, misjudged
 
 QUICK_RAW = ["run", "--plan", "quick", "--only", "raw"]
@@ -34,7 +35,7 @@ def instant(monkeypatch, record):
     """Runs that take no time, and the jobs that were run."""
     ran = []
 
-    def run_alone(job):
+    def run_alone(job, models):
         ran.append(job)
         if job.changes:
             raise running.RunFailed("it cannot be")
@@ -60,6 +61,23 @@ def test_a_quick_run_of_real_fits_writes_a_record_each(tmp_path):
     fitted = records["S-HOPE faithful pairs"]
     assert fitted.errors.keys() == fitted.mistakes.keys() == {"all", "kmeans"}
     assert (fitted.epochs, fitted.machine["threads"]) == (2, 1)
+
+
+def test_models_are_kept_below_the_results(tmp_path):
+    result = invoke(tmp_path, "run", "--data", "iris", "--only", "S-HOPE", "--workers", "1")
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [
+        "iris-S-HOPE-validation.hope"
+    ]
+
+
+def test_the_convnet_is_kept_and_looked_for_in_the_same_folder(tmp_path, numbered_sets):
+    with pytest.raises(DataNotFound, match=f"not in {tmp_path}.*--results {tmp_path.parent}`"):
+        load_parts("vgg", 0, final=False, models=tmp_path)
+    model = Convnet()
+    model.net_ = vgg.VGG((1, 1), 10).eval()
+    keep(model, Job("convnet", "mnist", 0), tmp_path)
+    assert load_parts("vgg", 0, final=False, models=tmp_path).X.shape == (5_400, 512)
 
 
 def test_a_run_that_fails_says_why_in_one_line():
@@ -183,9 +201,9 @@ def test_a_final_run_is_entered_in_the_ledger_before_it_begins(tmp_path, instant
     entries = []
     alone = running.run_alone
 
-    def look(job):
+    def look(job, models):
         entries.extend(read_lines(ledger.ledger_file(tmp_path)))
-        return alone(job)
+        return alone(job, models)
 
     monkeypatch.setattr(running, "run_alone", look)
     assert invoke(tmp_path, *QUICK_RAW, "--final").exit_code == 0

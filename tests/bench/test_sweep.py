@@ -110,7 +110,7 @@ def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
 ):
     ran = []
 
-    def run_alone(job):
+    def run_alone(job, models):
         if len(ran) == 10:
             raise running.RunFailed("enough")
         ran.append(job)

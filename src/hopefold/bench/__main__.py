@@ -62,7 +62,7 @@ def run(
     _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
     if final and to_do:
         ledger.enter(folder, plan, only=only or (), data=data or (), n_jobs=len(to_do))
-    _run(to_do, folder, workers)
+    _run(to_do, folder, workers, results)
 
 
 @app.command()
@@ -78,14 +78,14 @@ def figures(
 
     from hopefold.bench import figures as drawing
     from hopefold.bench import ledger
-    from hopefold.bench.models import MODELS, SHOWN
+    from hopefold.bench.models import SHOWN, models_folder
 
     torch.set_num_threads(1)  # as in a run
     base, sets = results or default_folder(), data or ["usps", "mnist"]
     drawing.check_sets(sets)
     if final:
         ledger.enter(base, "figures", only=SHOWN, data=sets, n_jobs=len(SHOWN) * len(sets))
-    kept = models or (results / "models" if results else MODELS)
+    kept = models or models_folder(results)
     for name in sets:
         drawing.make_figures(name, folder or base / "figures", final=final, models=kept, tell=_tell)
 
@@ -133,7 +133,7 @@ def sweep(
     to_do = missing(jobs, sweep_folder(folder), _tell, again=again)
     time = expected(to_do, folder, workers)
     _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time{time}")
-    _run(to_do, sweep_folder(folder), workers)
+    _run(to_do, sweep_folder(folder), workers, results)
 
 
 @app.command("try")
@@ -156,7 +156,7 @@ def try_(
     jobs = make_trials(method, settings or (), data or ("usps",), splits)
     to_do = missing(jobs, folder, _tell, again=again)
     _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
-    _run(to_do, folder, workers)
+    _run(to_do, folder, workers, results)
 
 
 @app.command()
@@ -182,12 +182,13 @@ def _tell(line: str) -> None:
     Console(soft_wrap=True, highlight=False).print(line, markup=False)
 
 
-def _run(jobs: Sequence[Job], folder: Path, workers: int) -> None:
+def _run(jobs: Sequence[Job], folder: Path, workers: int, results: Path | None) -> None:
     """Run jobs; stopped, it says so, and the exit status tells whether one failed."""
+    from hopefold.bench.models import models_folder
     from hopefold.bench.run import run as run_jobs
 
     try:
-        failed = run_jobs(jobs, folder, workers=workers, tell=_tell)
+        failed = run_jobs(jobs, folder, workers=workers, tell=_tell, models=models_folder(results))
     except KeyboardInterrupt:
         _tell("stopped; the same command goes on from here")
         sys.stdout.flush()

@@ -1,5 +1,7 @@
 """The process of one run: it measures, prints the record as its last line, and ends.
 
+A second argument is the folder of kept models.
+
 python -m hopefold.bench.alone '{"method": "S-HOPE", "data": "digits", "split": 0}'
 """
 
@@ -9,6 +11,7 @@ import json
 import os
 import sys
 import threading
+from pathlib import Path
 
 
 def main() -> None:
@@ -19,12 +22,14 @@ def main() -> None:
     import torch  # after the watch has begun: this takes seconds
 
     from hopefold.bench.measure import measure
+    from hopefold.bench.models import MODELS
     from hopefold.bench.plans import Job
     from hopefold.errors import HopefoldError
 
     torch.set_num_threads(1)
+    models = Path(sys.argv[2]) if len(sys.argv) > 2 else MODELS
     try:
-        record = measure(Job(**json.loads(sys.argv[1])))
+        record = measure(Job(**json.loads(sys.argv[1])), models)
     except HopefoldError as error:
         sys.exit(str(error))
     print(record.to_line(), flush=True)

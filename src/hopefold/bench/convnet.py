@@ -62,10 +62,11 @@ def features(part: str, *tables: ndarray, folder: Path = MODELS) -> list[ndarray
     kept = _features_file(part, folder)
     if not kept.exists():
         if not _net_file(part, folder).exists():
-            final = " --final" if part == "test" else ""
+            options = " --final" if part == "test" else ""
+            options += "" if folder == MODELS else f" --results {folder.parent}"
             raise DataNotFound(
-                f"the net whose features are asked for has not been trained: run `python -m "
-                f"hopefold.bench run --data mnist --only convnet{final}` first, half an hour."
+                f"the net whose features are asked for is not in {folder}: run `python -m "
+                f"hopefold.bench run --data mnist --only convnet{options}` first, half an hour."
             )
         net = vgg.load(_net_file(part, folder))
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".npz", delete=False) as file:

@@ -18,7 +18,7 @@ import torch
 
 import hopefold
 from hopefold.bench.convnet import Convnet
-from hopefold.bench.models import SHOWN, model_file
+from hopefold.bench.models import MODELS, SHOWN, model_file
 from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, pack
@@ -35,9 +35,12 @@ N_NEIGHBORS = 5
 CENTRES = 2
 
 
-def measure(job: Job) -> Record:
-    """Fit a method, and say how often it is mistaken on new rows."""
-    parts = load_parts(job.data, job.split, final=job.final, quick=job.quick)
+def measure(job: Job, models: Path = MODELS) -> Record:
+    """Fit a method, and say how often it is mistaken on new rows.
+
+    ``models`` is the folder of nets and models that are kept.
+    """
+    parts = load_parts(job.data, job.split, final=job.final, quick=job.quick, models=models)
     model = job.make()
     start = time.perf_counter()
     model.fit(parts.X, parts.y)
@@ -46,7 +49,7 @@ def measure(job: Job) -> Record:
     embedded = time.perf_counter()
     peak = peak_memory_mb()  # of fit and transform, before neighbours are searched
     mistakes = count_mistakes(model, parts, points, job.split)
-    keep(model, job)
+    keep(model, job, models)
     return Record(
         method=job.method,
         data=job.data,
@@ -69,14 +72,14 @@ def measure(job: Job) -> Record:
     )
 
 
-def keep(model: Any, job: Job) -> None:
+def keep(model: Any, job: Job, models: Path = MODELS) -> None:
     """Keep the models that the figures show, and the net whose features are a data set."""
     if job.quick or job.changes or job.split:
         return
     if isinstance(model, Convnet):
-        model.keep(job.part)
+        model.keep(job.part, models)
     elif job.method in SHOWN:
-        path = model_file(job.data, job.method, job.part)
+        path = model_file(job.data, job.method, job.part, models)
         path.parent.mkdir(parents=True, exist_ok=True)
         model.save(path)
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: Beside the results, in a clone, and never committed.
+#: In the clone, beside its results, and never committed.
 MODELS = Path(__file__).parents[3] / "benchmarks" / "models"
 
 #: The methods that the figures show.
 SHOWN = ("MCML", "DeepMCML pre-trained", "HOPE", "S-HOPE")
+
+
+def models_folder(results: Path | None) -> Path:
+    """Where models are kept: below the user's folder of results, or in the clone."""
+    return results / "models" if results else MODELS
 
 
 def model_file(data: str, method: str, part: str, folder: Path = MODELS) -> Path:

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from hopefold.bench.convnet import features
+from hopefold.bench.models import MODELS
 from hopefold.bench.small_sets import CHECKED_SETS
 from hopefold.data.sets import FOLDER_VARIABLE, load_set
 from hopefold.errors import InvalidParameter
@@ -45,7 +46,9 @@ class Parts:
     image_shape: tuple[int, int] | None = None
 
 
-def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Parts:
+def load_parts(
+    data: str, split: int, *, final: bool, quick: bool = False, models: Path = MODELS
+) -> Parts:
     """The parts of a data set: to learn from, and to measure on.
 
     Parameters
@@ -60,6 +63,8 @@ def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Pa
         part, and all of the training part is there to learn from.
     quick : bool, default=False
         Keep few rows of each, stratified.
+    models : Path
+        The folder in which the convnet is kept.
 
     Examples
     --------
@@ -71,7 +76,8 @@ def load_parts(data: str, split: int, *, final: bool, quick: bool = False) -> Pa
     """
     if data not in PARTS:
         raise InvalidParameter(f"{data!r} is no data set: choose of {', '.join(PARTS)}.")
-    parts = PARTS[data](split, final)
+    read = partial(_vgg, models=models) if data == "vgg" else PARTS[data]
+    parts = read(split, final)
     if not quick:
         return parts
     X, y = _some(parts.X, parts.y, QUICK[0], split)
@@ -108,13 +114,13 @@ def _usps(split: int, final: bool) -> Parts:
     return _parts(_cut(usps.X, usps.y, 3_000, split), split, final, usps.image_shape)
 
 
-def _vgg(_split: int, final: bool) -> Parts:
+def _vgg(_split: int, final: bool, models: Path = MODELS) -> Parts:
     """512 features below the softmax of a convnet that has seen the training rows alone.
 
     There is one net for each part, and so one cut, whatever the split.
     """
     mnist = _mnist(0, final)
-    X, X_new = features("test" if final else "validation", mnist.X, mnist.X_new)
+    X, X_new = features("test" if final else "validation", mnist.X, mnist.X_new, folder=models)
     return Parts(X, mnist.y, X_new, mnist.y_new)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hopefold.bench.measure import departures, settings_of
 from hopefold.bench.methods import METHODS
+from hopefold.bench.models import MODELS
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, alike, append, read_records, results_file
 from hopefold.bench.small_sets import missing_package
@@ -24,20 +25,22 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 Tell = Callable[[str], None]
 
 
-def run(jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell) -> int:
+def run(
+    jobs: Sequence[Job], folder: Path, *, workers: int, tell: Tell, models: Path = MODELS
+) -> int:
     """Run jobs, append a record for each that succeeds, and count those that fail.
 
     Those on features of the convnet wait until it has been trained.
     """
     first = [job for job in jobs if job.data != "vgg"]
     if 0 < len(first) < len(jobs):
-        failed = run(first, folder, workers=workers, tell=tell)
+        failed = run(first, folder, workers=workers, tell=tell, models=models)
         then = [job for job in jobs if job.data == "vgg"]
-        return failed + run(then, folder, workers=workers, tell=tell)
+        return failed + run(then, folder, workers=workers, tell=tell, models=models)
     failed, start = 0, time.perf_counter()
     pool = ThreadPoolExecutor(max_workers=workers)
     try:
-        waiting = {pool.submit(run_alone, job): job for job in jobs}
+        waiting = {pool.submit(run_alone, job, models): job for job in jobs}
         for n_done, finished in enumerate(as_completed(waiting), start=1):
             job, remain = waiting[finished], f"{len(jobs) - n_done} to go"
             try:
@@ -90,12 +93,13 @@ class RunFailed(Exception):
     """A run that ended without a record; its message is the reason in one line."""
 
 
-def run_alone(job: Job) -> Record:
+def run_alone(job: Job, models: Path = MODELS) -> Record:
     """Run one job in a process of its own, so that its seconds and its memory are its own.
 
     The process ends when this one does: it watches the pipe that is its stdin.
     """
-    command = [sys.executable, "-m", "hopefold.bench.alone", json.dumps(job.as_json())]
+    arguments = [json.dumps(job.as_json()), str(models)]
+    command = [sys.executable, "-m", "hopefold.bench.alone", *arguments]
     with (
         tempfile.TemporaryFile() as stderr,
         subprocess.Popen(
