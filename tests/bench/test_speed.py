@@ -72,7 +72,9 @@ def test_without_faiss_one_line_says_so(monkeypatch):
     X, told = np.zeros((8, 2), np.float32), []
     ways = list(speed.raw_contestants(X, np.arange(8) % 2, X, told.append))
     assert [way.method for way in ways] == [speed.BRUTE_FORCE]
-    assert told == ["raw pixels, faiss: skipped, since the package faiss is not installed"]
+    assert told == [
+        "raw pixels, faiss: skipped, since its package is not installed: pip install faiss-cpu"
+    ]
 
 
 def test_with_faiss_its_neighbours_vote(monkeypatch):

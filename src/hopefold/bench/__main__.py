@@ -49,7 +49,7 @@ def run(
 ) -> None:
     """Run what is missing; each run appends one JSON line."""
     from hopefold.bench import ledger, plans  # not needed for tables, and heavy
-    from hopefold.bench.run import missing
+    from hopefold.bench.run import missing, outlook
 
     folder = results or default_folder()
     jobs = plans.make_plan(plan, data=data or (), only=only or (), final=final)
@@ -59,7 +59,7 @@ def run(
         _tell(f"the plan {plan!r} has none of these methods on these data")
         return
     to_do = missing(jobs, folder, _tell, again=again)
-    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
+    _tell(outlook(to_do, jobs, workers))
     if final and to_do:
         ledger.enter(folder, plan, only=only or (), data=data or (), n_jobs=len(to_do))
     _run(to_do, folder, workers, results)
@@ -125,14 +125,14 @@ def sweep(
     results: Folder = None,
 ) -> None:
     """Run the sizes around the defaults, and untied factors, on validation parts."""
-    from hopefold.bench.run import missing
+    from hopefold.bench.run import missing, outlook
     from hopefold.bench.sweep import expected, make_sweep, sweep_folder
 
     folder = results or default_folder()
     jobs = [job for name in data or ("usps", "mnist") for job in make_sweep(name)]
     to_do = missing(jobs, sweep_folder(folder), _tell, again=again)
     time = expected(to_do, folder, workers)
-    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time{time}")
+    _tell(outlook(to_do, jobs, workers) + time)
     _run(to_do, sweep_folder(folder), workers, results)
 
 
@@ -149,13 +149,13 @@ def try_(
     results: Folder = None,
 ) -> None:
     """Try other settings on validation parts; each run appends one JSON line to trials/."""
-    from hopefold.bench.run import missing
+    from hopefold.bench.run import missing, outlook
     from hopefold.bench.trials import make_trials, trials_folder
 
     folder = trials_folder(results or default_folder())
     jobs = make_trials(method, settings or (), data or ("usps",), splits)
     to_do = missing(jobs, folder, _tell, again=again)
-    _tell(f"{len(to_do)} of {len(jobs)} runs to do, {workers} at a time")
+    _tell(outlook(to_do, jobs, workers))
     _run(to_do, folder, workers, results)
 
 

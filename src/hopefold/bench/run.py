@@ -15,6 +15,7 @@ from pathlib import Path
 from hopefold.bench.measure import departures, settings_of
 from hopefold.bench.methods import METHODS
 from hopefold.bench.models import MODELS
+from hopefold.bench.packages import skipped
 from hopefold.bench.plans import Job
 from hopefold.bench.records import Record, alike, append, read_records, results_file
 from hopefold.bench.small_sets import missing_package
@@ -67,14 +68,24 @@ def missing(jobs: Sequence[Job], folder: Path, tell: Tell, *, again: bool = Fals
     sets = {job.data: missing_package(job.data) for job in jobs}
     for name, package in (methods | sets).items():
         if package:
-            tell(f"{name}: skipped, since the package {package} is not installed")
+            tell(skipped(name, package))
     return [
         job
         for job in jobs
-        if not methods[job.method]
-        and not sets[job.data]
-        and (again or not is_done(job, records[job.data, job.quick]))
+        if not is_skipped(job) and (again or not is_done(job, records[job.data, job.quick]))
     ]
+
+
+def is_skipped(job: Job) -> bool:
+    """Does it need a package that is not installed?"""
+    return bool(METHODS[job.method].missing or missing_package(job.data))
+
+
+def outlook(to_do: Sequence[Job], jobs: Sequence[Job], workers: int) -> str:
+    """How many runs there are to do, and how many cannot be done."""
+    n_skipped = sum(is_skipped(job) for job in jobs)
+    told = f", {n_skipped} skipped" if n_skipped else ""
+    return f"{len(to_do)} of {len(jobs)} runs to do{told}, {workers} at a time"
 
 
 def is_done(job: Job, records: Sequence[Record]) -> bool:

