@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -56,9 +58,25 @@ def test_a_broken_line_in_the_middle_is_told(tmp_path):
         list(read_lines(path))
 
 
-def test_a_line_that_is_no_record_is_told(tmp_path):
-    append(results_file(tmp_path, "usps", quick=False), '{"a": 1}')
-    with pytest.raises(BrokenFile, match="no record of a run"):
+@pytest.mark.parametrize("line", ['["x"]', "3", "null", '{"a": 1}'])
+def test_a_line_that_is_no_record_is_told_with_its_number(tmp_path, record, line):
+    path = results_file(tmp_path, "usps", quick=False)
+    append(path, record().to_line())
+    append(path, line)
+    with pytest.raises(BrokenFile, match=f"^line 2 of {path} is no record.*: remove it") as caught:
+        read_records(tmp_path, "usps")
+    assert "argument" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda line: line.pop("part"), "lacks 'part'"), (lambda line: line.update(a=1), "has 'a'")],
+)
+def test_what_is_wrong_with_a_record_is_told(tmp_path, record, change, message):
+    line = json.loads(record().to_line())
+    change(line)
+    append(results_file(tmp_path, "usps", quick=False), json.dumps(line))
+    with pytest.raises(BrokenFile, match=message):
         read_records(tmp_path, "usps")
 
 

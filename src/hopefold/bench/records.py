@@ -7,7 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,12 +67,19 @@ def append(path: Path, line: str) -> None:
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """All lines of a file, the oldest first; without the last one if it is unfinished."""
+    return (line for _, line in _numbered_lines(path))
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = path.read_bytes().split(b"\n") if path.exists() else []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         if _is_json(line):
-            yield json.loads(line)
+            found = json.loads(line)
+            if not isinstance(found, dict):
+                raise BrokenFile(f"line {number} of {path} is no record: remove it.")
+            yield number, found
         elif number < len(lines):
             raise BrokenFile(f"line {number} of {path} is no JSON: remove it, and run it again.")
 
@@ -85,10 +92,17 @@ def results_file(folder: Path, data: str, *, quick: bool) -> Path:
 def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record]:
     """All runs on a data set, the oldest first."""
     path = results_file(folder, data, quick=quick)
-    try:
-        return [Record(**line) for line in read_lines(path)]
-    except TypeError as error:
-        raise BrokenFile(f"{path} has a line that is no record of a run: {error}.") from error
+    names = {field.name for field in fields(Record)}
+    records = []
+    for number, line in _numbered_lines(path):
+        if strange := sorted(names ^ line.keys()):
+            verb = "lacks" if strange[0] in names else "has"
+            raise BrokenFile(
+                f"line {number} of {path} is no record of a run, since it {verb} "
+                f"{strange[0]!r}: remove it, and run it again."
+            )
+        records.append(Record(**line))
+    return records
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
