@@ -28,6 +28,9 @@ def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):
         ("T-HOPE", [], ["usps"], "'T-HOPE' is no method"),
         ("HOPE", ["colour=3"], ["usps"], "HOPE has no setting 'colour'"),
         ("HOPE", ["random_state=5"], ["usps"], "ask for more --splits"),
+        ("HOPE", ["order"], ["usps"], "^--set order: give name=value, e.g. order=3.$"),
+        ("HOPE", ["order="], ["usps"], "^--set order=: give name=value"),
+        ("HOPE", ["=3"], ["usps"], "^--set =3: give name=value"),
         ("HOPE", [], ["letters"], "'letters' is no data set"),
     ],
 )

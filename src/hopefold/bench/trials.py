@@ -54,6 +54,8 @@ def make_trials(
 
 def _read(setting: str) -> tuple[str, Any]:
     name, _, value = setting.partition("=")
+    if not (name and value):
+        raise InvalidParameter(f"--set {setting}: give name=value, e.g. order=3.")
     try:
         return name, json.loads(value)
     except ValueError:
