@@ -291,6 +291,13 @@ def test_an_error_is_one_line_and_exit_status_2(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("'table' is no table: choose one of mnist,")
 
 
+@pytest.mark.parametrize(("name", "default"), [("run", "all of the plan"), ("try", "usps")])
+def test_the_help_claims_no_list_of_data_sets(name, default):
+    output = CliRunner().invoke(command.app, [name, "--help"], env={"COLUMNS": "200"}).output
+    assert f"A data set, e.g. mnist; default: {default}." in output
+    assert "mnist or vgg" not in output
+
+
 def test_tables_are_plain_markdown(tmp_path):
     output = invoke(tmp_path, "tables", "--name", "short").output
     assert output.splitlines()[2].startswith("| digits | not run yet |")

@@ -35,13 +35,14 @@ Folder = Annotated[
 Again = Annotated[bool, typer.Option("--again", help="Also what has been run.")]
 Workers = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 CPUS = os.cpu_count() or 1
+A_SET = "A data set, e.g. mnist; default:"
 
 
 @app.command()
 def run(
     plan: Annotated[str, typer.Option(help="core, full or quick.")] = "core",
     only: Annotated[list[str] | None, typer.Option(help="A method, or a part of names.")] = None,
-    data: Annotated[list[str] | None, typer.Option(help="digits, usps, mnist or vgg.")] = None,
+    data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} all of the plan.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
     again: Again = False,
     workers: Workers = CPUS,
@@ -142,7 +143,7 @@ def try_(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="name=value, as JSON; as often as need be.")
     ] = None,
-    data: Annotated[list[str] | None, typer.Option(help="digits, usps, mnist or vgg.")] = None,
+    data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} usps.")] = None,
     splits: Annotated[int, typer.Option(min=1, help="Seeds or splits, from 0 on.")] = 1,
     again: Again = False,
     workers: Workers = CPUS,
