@@ -134,6 +134,55 @@ def test_a_wrong_file_of_the_users_is_refused_and_left_alone(toy, tmp_path):
     assert mine.exists()
 
 
+def test_offline_a_damaged_file_in_the_cache_is_removed_and_named(toy):
+    cached = toy("http://127.0.0.1:9/")
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"half of it")
+    with pytest.raises(DataNotFound) as caught:
+        sets.load_set("toy")
+    assert str(caught.value).startswith(f"{cached} was not the original file and has been removed;")
+    assert "\n" not in str(caught.value)
+    assert not cached.exists()
+
+
+@pytest.mark.parametrize("way", ["argument", "variable"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_folder_without_the_files_is_named(toy, tmp_path, monkeypatch, way, exists):
+    toy("http://127.0.0.1:9/")
+    mine = tmp_path / "mine"
+    if exists:
+        mine.mkdir()
+    if way == "variable":
+        monkeypatch.setenv(sets.FOLDER_VARIABLE, str(mine))
+    with pytest.raises(DataNotFound) as caught:
+        sets.load_set("toy", mine if way == "argument" else None)
+    message = str(caught.value)
+    assert message.startswith(f"toy.bin is not in {mine / 'toy'}")
+    assert (f"(there is no folder {mine})" in message) is not exists
+    assert "\n" not in message
+
+
+def test_a_folder_without_the_files_is_no_obstacle_to_a_download(server, toy, tmp_path):
+    toy(server.url)
+    assert sets.load_set("toy", tmp_path / "nowhere") == CONTENT
+
+
+@pytest.mark.parametrize("place", ["mine", "cache"])
+def test_a_folder_in_the_place_of_a_file_is_told_and_left_alone(toy, tmp_path, place):
+    toy("http://127.0.0.1:9/")
+    path = tmp_path / place / "toy" / "toy.bin"
+    path.mkdir(parents=True)
+    with pytest.raises(DataNotFound, match=f"{path} is a folder, not a file: replace it"):
+        sets.load_set("toy", tmp_path / "mine")
+    assert path.is_dir()
+
+
+@pytest.mark.parametrize("folder", [3, 0, b"mine", ["mine"]])
+def test_what_is_no_path_is_refused(folder):
+    with pytest.raises(InvalidParameter, match=r"^folder=.* is no path: give the folder"):
+        sets.load_set("usps", folder)
+
+
 def test_an_unknown_name_comes_with_the_known_ones():
     with pytest.raises(InvalidParameter, match="digits, mnist, usps"):
         sets.load_set("minst")

@@ -86,26 +86,54 @@ def load_set(name: str, folder: str | PathLike[str] | None = None) -> DataSet:
         raise InvalidParameter(
             f"{name!r} is no known data set: choose one of {', '.join(SOURCES)}."
         )
-    source = SOURCES[name]
-    return source.read([_find(name, file, folder) for file in source.files])
+    source, own = SOURCES[name], _users_folder(name, folder)
+    return source.read([_find(name, file, own) for file in source.files])
 
 
-def _find(name: str, file: str, folder: str | PathLike[str] | None) -> Path:
+def _users_folder(name: str, folder: str | PathLike[str] | None) -> Path | None:
+    """The folder that the user names, if any."""
+    if folder is None or folder == "":
+        folder = os.environ.get(FOLDER_VARIABLE)
+    elif not isinstance(folder, str | PathLike):
+        raise InvalidParameter(
+            f"folder={folder!r} is no path: give the folder in which {name}/ is, or leave it out."
+        )
+    return Path(folder).expanduser() if folder else None
+
+
+def _find(name: str, file: str, own: Path | None) -> Path:
     """The path of a file with the right checksum: the user's own, the cached, or the downloaded."""
-    folder = folder or os.environ.get(FOLDER_VARIABLE)
-    checksum = SOURCES[name].files[file]
-    if folder and (path := Path(folder).expanduser() / name / file).exists():
+    if own is None:
+        return _cached_or_downloaded(name, file)
+    path, checksum = own / name / file, SOURCES[name].files[file]
+    if path.exists():
         if _sha256(path) != checksum:
             raise WrongChecksum(
                 f"{path} is not the original file (its SHA-256 is not {checksum}): replace it, or "
                 "remove it to have the original downloaded."
             )
         return path
+    try:
+        return _cached_or_downloaded(name, file)
+    except DataNotFound as error:
+        why = "" if own.is_dir() else f" (there is no folder {own})"
+        raise DataNotFound(f"{file} is not in {path.parent}{why}; {error}") from error
+
+
+def _cached_or_downloaded(name: str, file: str) -> Path:
+    """A damaged file in the cache is replaced; where that fails, it is said."""
     path = cache_folder() / name / file
-    if path.exists() and _sha256(path) == checksum:
+    if not path.exists():
+        return _download(name, path)
+    if _sha256(path) == SOURCES[name].files[file]:
         return path
-    path.unlink(missing_ok=True)
-    return _download(name, path)
+    path.unlink()
+    try:
+        return _download(name, path)
+    except DataNotFound as error:
+        raise DataNotFound(
+            f"{path} was not the original file and has been removed; {error}"
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -122,7 +150,7 @@ def _download(name: str, path: Path) -> Path:
             reasons.append(f"{mirror}: {str(error).splitlines()[0][:80]}")
     wanted = ", ".join(f"{file} (SHA-256 {sha})" for file, sha in source.files.items())
     raise DataNotFound(
-        f"{name} is not here and could not be downloaded ({'; '.join(reasons)}): "
+        f"{name} is not in the cache and could not be downloaded ({'; '.join(reasons)}): "
         f"put {wanted} into {path.parent}, or into a folder {name}/ below ${FOLDER_VARIABLE}."
     )
 
@@ -168,6 +196,11 @@ def _pooch() -> ModuleType:
 
 
 def _sha256(path: Path) -> str:
+    if path.is_dir():
+        raise DataNotFound(
+            f"{path} is a folder, not a file: replace it by the original file, or remove it to "
+            "have the original downloaded."
+        )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
