@@ -120,7 +120,7 @@ def measure(
             "machine": machine(),
         }
         append(ruler_file(folder), json.dumps(line, sort_keys=True))
-        tell(f"{bar.what}: {bar.tell(ratio)} of {bar.against}; must reach {bar.tell(bar.ratio)}")
+        tell(f"{bar.what}: {bar.tell(ratio)}, against {bar.against}; must reach {bar.tell(bar.ratio)}")
 
 
 def ruler_table(folder: Path) -> str:
