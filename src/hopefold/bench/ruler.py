@@ -120,7 +120,8 @@ def measure(
             "machine": machine(),
         }
         append(ruler_file(folder), json.dumps(line, sort_keys=True))
-        tell(f"{bar.what}: {bar.tell(ratio)}, against {bar.against}; must reach {bar.tell(bar.ratio)}")
+        told = f"{bar.tell(ratio)}, against {bar.against}; must reach {bar.tell(bar.ratio)}"
+        tell(f"{bar.what}: {told}")
 
 
 def ruler_table(folder: Path) -> str:
