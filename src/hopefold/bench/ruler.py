@@ -262,25 +262,25 @@ def against_umap(parts: Parts, tell: Tell) -> tuple[float, float]:
     return float("inf"), theirs
 
 
-def rows_of_large_and_small(many: int, few: int = FEW) -> tuple[float, float]:
+def rows_of_large_and_small(many: int) -> tuple[float, float]:
     """Seconds of a row in a pass over a large table on disk, and over a small one in memory."""
     random = np.random.RandomState(0)
     centres = 2 * random.normal(size=(10, WIDTH))
     seconds = []
     with tempfile.TemporaryFile() as file:
         labels = []
-        for start in range(0, many, few):
-            y = random.randint(10, size=min(few, many - start))
+        for start in range(0, many, FEW):
+            y = random.randint(10, size=min(FEW, many - start))
             X = _float32(centres[y] + 3 * random.normal(size=(len(y), WIDTH)))
             file.write(X.data)
             labels.append(y)
         file.flush()
         table = np.memmap(file, np.float32, mode="r").reshape(-1, WIDTH)
-        for X, y in ((table, np.concatenate(labels)), (np.array(table[:few]), labels[0])):
+        for X, y in ((table, np.concatenate(labels)), (np.array(table[:FEW]), labels[0])):
             model = SHOPE(n_factors=64, n_units=64, batch_size=BATCH, nudge=0, random_state=0)
             work = one_pass(model, X, y)
             work()  # once to be warm
-            repeats = max(1, few * 20 // len(y))
+            repeats = max(1, FEW * 20 // len(y))
             seconds.append(_shortest(work, None, repeats=repeats)[0] / len(y))
         disk.release(table)
     return seconds[0], seconds[1]

@@ -30,7 +30,7 @@ from hopefold.bench.parts import load_parts
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
 from hopefold.bench.tables import NOT_RUN, markdown
-from hopefold.core.neighbors import class_shares, vote
+from hopefold.core.neighbors import decide, vote
 from hopefold.estimators.hope import HOPE, SHOPE, HighOrderEmbedding
 from hopefold.evaluation import Cost, operations, seconds_in_turns
 
@@ -155,8 +155,7 @@ def _ways(
     where = model.transform(X_new)
 
     def judge(points: ndarray) -> ndarray:
-        shares = class_shares(points, references, labels, model.class_weight_, n_neighbors)
-        return shares.argmax(axis=1)
+        return decide(points, references, labels, model.class_weight_, n_neighbors)
 
     return lambda: judge(where), lambda: judge(model.transform(X_new))
 

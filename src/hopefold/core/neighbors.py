@@ -7,6 +7,7 @@ would turn a map of 4 % error into one of 40 %.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +28,14 @@ def nearest(
     points: Float[ndarray, "n d"], references: Float[ndarray, "r d"], n_neighbors: int
 ) -> tuple[Float[ndarray, "n k"], Int[ndarray, "n k"]]:
     """Distances to the nearest references, in ascending order, and which they are."""
-    search = NearestNeighbors(n_neighbors=n_neighbors).fit(references)
-    distances, indices = search.kneighbors(points)
-    return distances, indices
+    return _search(references, n_neighbors)(points)
+
+
+def _search(references: ndarray, n_neighbors: int) -> Callable[[ndarray], tuple[ndarray, ndarray]]:
+    """From points to distances and indices; the references are arranged once."""
+    search: Callable[[ndarray], tuple[ndarray, ndarray]]
+    search = NearestNeighbors(n_neighbors=n_neighbors).fit(references).kneighbors
+    return search
 
 
 def vote(neighbor_labels: Int[ndarray, "n k"], n_classes: int) -> Float[ndarray, "n classes"]:
@@ -69,23 +75,6 @@ def kernel_mass(
     return mass
 
 
-def decide(
-    points: Float[ndarray, "n d"],
-    references: Float[ndarray, "r d"],
-    labels: Int[ndarray, " r"],
-    class_weights: Float[ndarray, " classes"],
-    n_neighbors: int | None,
-) -> Int[ndarray, " n"]:
-    """The class with the largest share, for each point, in bounded memory."""
-    step = max(1, CHUNK // len(class_weights))
-    parts = [points[start : start + step] for start in range(0, len(points), step)]
-    decisions = [
-        class_shares(part, references, labels, class_weights, n_neighbors).argmax(axis=1)
-        for part in parts
-    ]
-    return np.concatenate(decisions)
-
-
 def class_shares(
     points: Float[ndarray, "n d"],
     references: Float[ndarray, "r d"],
@@ -97,11 +86,38 @@ def class_shares(
 
     A reference counts as much as its class weighs.
     """
-    if n_neighbors is None:
-        shares = kernel_mass(points, references, labels, len(class_weights))
-    else:
-        _, indices = nearest(points, references, min(n_neighbors, len(references)))
-        shares = vote(labels[indices], len(class_weights))
-    shares *= class_weights
-    shares /= shares.sum(axis=1, keepdims=True)
+    return _judge(references, labels, class_weights, n_neighbors)(points)
+
+
+def decide(
+    points: Float[ndarray, "n d"],
+    references: Float[ndarray, "r d"],
+    labels: Int[ndarray, " r"],
+    class_weights: Float[ndarray, " classes"],
+    n_neighbors: int | None,
+) -> Int[ndarray, " n"]:
+    """The class with the largest share, for each point, in bounded memory."""
+    judge = _judge(references, labels, class_weights, n_neighbors)
+    step = max(1, CHUNK // len(class_weights))
+    chunks = (points[start : start + step] for start in range(0, len(points), step))
+    return np.concatenate([judge(chunk).argmax(axis=1) for chunk in chunks])
+
+
+def _judge(
+    references: ndarray, labels: ndarray, class_weights: ndarray, n_neighbors: int | None
+) -> Callable[[ndarray], ndarray]:
+    """From points to shares of the classes; a search among the references is prepared once."""
+    n_classes = len(class_weights)
+    if n_neighbors is not None:
+        search = _search(references, min(n_neighbors, len(references)))
+
+    def shares(points: ndarray) -> ndarray:
+        if n_neighbors is None:
+            mass = kernel_mass(points, references, labels, n_classes)
+        else:
+            mass = vote(labels[search(points)[1]], n_classes)
+        mass *= class_weights
+        mass /= mass.sum(axis=1, keepdims=True)
+        return mass
+
     return shares

@@ -110,6 +110,16 @@ class _Subset(Rows):
         return self._rows._take(self._which[which])
 
 
+def float_types(X: Any) -> list[type]:
+    """What X may be converted to, first what it is converted to if it is neither.
+
+    Small whole numbers fit into float32; others might lose their last digits in it.
+    """
+    dtype = getattr(X, "dtype", None)
+    small = isinstance(dtype, np.dtype) and dtype.kind in "biu" and dtype.itemsize <= 2
+    return [np.float32, np.float64] if small else [np.float64, np.float32]
+
+
 def _check_size(rows: Float[ndarray, "n features"], names: ndarray | None) -> None:
     if max(rows.max(), -rows.min()) < LARGEST:
         return

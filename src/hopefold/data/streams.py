@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from hopefold.data import disk
+from hopefold.data.rows import float_types
 from hopefold.errors import BrokenFile, DataNotFound, InvalidInput, MissingPackage, NoRoomOnDisk
 
 if TYPE_CHECKING:
@@ -221,9 +222,8 @@ def _check_batches(source: Iterable[Any], *, with_labels: bool) -> Iterator[Batc
                 raise InvalidInput(
                     f"batch {number} of the stream has {len(X)} rows and labels of shape {y.shape}."
                 )
-        small = X.dtype.kind in "biu" and X.dtype.itemsize <= 2
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float32 if small else np.float64)
+        if X.dtype not in (kinds := float_types(X)):
+            X = X.astype(kinds[0])
         if len(X):
             yield Batch(X, y if with_labels else None, names)
 

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from hopefold.data.disk import chunks, is_on_disk
+from hopefold.data.rows import float_types
 from hopefold.data.scaling import Scale
 from hopefold.errors import (
     ChanceWarning,
@@ -45,7 +46,7 @@ def check_rows(
     on_disk = is_on_disk(X)
     options: dict[str, Any] = {
         "accept_sparse": "csr",
-        "dtype": _float_types(X),
+        "dtype": float_types(X),
         "ensure_all_finite": False,
         "skip_check_array": on_disk,  # it would be converted as a whole
     }
@@ -288,16 +289,6 @@ def _our_errors(X: Any = None) -> Iterator[None]:
         raise InvalidInput(_text_column(X) or str(error)) from error
     except TypeError as error:
         raise InvalidType(_text_column(X) or str(error)) from error
-
-
-def _float_types(X: Any) -> list[type]:
-    """What X may be converted to, first what it is converted to if it is neither.
-
-    Small whole numbers fit into float32; others might lose their last digits in it.
-    """
-    dtype = getattr(X, "dtype", None)
-    small = isinstance(dtype, np.dtype) and dtype.kind in "biu" and dtype.itemsize <= 2
-    return [np.float32, np.float64] if small else [np.float64, np.float32]
 
 
 def _check_labels(y: Any) -> None:

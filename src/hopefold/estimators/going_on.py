@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -97,10 +98,13 @@ class Incremental(GradientEmbedding):
         if going:
             record["validation_error"] = self._error_before(task)
         way = self._way(task, going=going)
-        record["loss"] = self._pass_over(task, way)
+        everything = np.arange(len(labels))
+        loss = self._make_loss(task, everything)
+        attempt = Attempt(task, way.map, way.map, loss, everything, way.exemplars, way.labels)
+        record["loss"] = self._pass_over(attempt, way, task)
         history.append(record)
         map_ = self._finish(copy.deepcopy(way.map).cpu().requires_grad_(False))
-        exemplars = way.exemplars.detach().cpu().numpy() * (scale.gain != 0)
+        exemplars = attempt.learned_exemplars().detach().cpu().numpy()
         self._publish(Learned(map_, exemplars, way.labels, Run(len(history), history)), task)
         way.published, self._going_on = self.map_, way
         return self
@@ -128,25 +132,20 @@ class Incremental(GradientEmbedding):
         together = np.concatenate([exemplars.numpy(), somewhere])
         return Way(map_, together, np.concatenate([labels, unseen]), task)
 
-    def _pass_over(self, task: Task, way: Way) -> float:
+    def _pass_over(self, attempt: Attempt, way: Way, task: Task) -> float:
         """One pass over the rows; the mean loss on the way."""
-        everything = np.arange(len(task.labels))
-        settings = self._settings(len(everything), task.n_classes, sparse=task.rows.is_sparse)
-        loss = self._make_loss(task, everything)
-        attempt = Attempt(task, way.map, way.map, loss, everything, way.exemplars, way.labels)
+        n_rows = len(task.labels)
+        settings = self._settings(n_rows, task.n_classes, sparse=task.rows.is_sparse)
         if way.optimizer is None:
             groups = {"map": list(way.map.parameters()), "exemplars": [way.exemplars]}
             way.optimizer = make_optimizer(groups, settings)
-        order = torch.randperm(len(everything), generator=way.generator)
+        order = torch.randperm(n_rows, generator=way.generator)
         total = 0.0
-        for batch in order.tensor_split(-(-len(everything) // settings.batch_size)):
+        for batch in order.tensor_split(-(-n_rows // settings.batch_size)):
             seed = int(torch.randint(2**62, (), generator=way.generator))
-            value = way.optimizer.step(
-                lambda batch=batch, seed=seed: attempt.loss(batch, seed, MIDDLE),
-                ("map", "exemplars"),
-                MIDDLE,
-            )
-            total += float(value) * len(batch) / len(everything)
+            closure = partial(attempt.loss, batch, seed, MIDDLE)
+            value = way.optimizer.step(closure, ("map", "exemplars"), MIDDLE)
+            total += float(value) * len(batch) / n_rows
         return total
 
     def _error_before(self, task: Task) -> float:
