@@ -13,7 +13,7 @@ from hopefold import HOPE
 from hopefold.baselines import Autoencoder, DeepMCML, DeepNCA, ParametricTSNE, deep
 from hopefold.baselines.deep import Restoration
 from hopefold.core.maps import Deep
-from hopefold.core.masks import Masks
+from hopefold.core.masks import Chances
 from hopefold.estimators.learning import Start
 
 TWO_LAYERS = {"hidden_layer_sizes": (12, 10)}
@@ -140,7 +140,7 @@ def test_the_restoration_error_is_the_denoising_formula(small, make_task):
         parameter.detach().normal_(generator=seeded()) for parameter in restore.groups["map"]
     )
     inputs = map_.hidden(task.rows.fetch(slice(None)), depth=1).detach()
-    kept = Masks(seeded(7), 30).draw(inputs, 0.25) * 0.75
+    kept = Chances(0).masks(7, 30).draw(inputs, 0.25) * 0.75
     restored = torch.tanh((inputs * kept) @ W.T + b) * (5 / 10**0.5) @ D.T + c
     by_hand = (restored - inputs).square().sum(dim=1).mean()
     torch.testing.assert_close(restore(torch.arange(30), 7, 0.0).detach(), by_hand)

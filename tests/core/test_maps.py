@@ -16,7 +16,7 @@ from hopefold.core.maps import (
     Products,
     SigmoidHighOrder,
 )
-from hopefold.core.masks import Masks
+from hopefold.core.masks import Chances
 
 
 def seeded(seed=0):
@@ -24,7 +24,7 @@ def seeded(seed=0):
 
 
 def masks(n_rows, seed=0):
-    return Masks(seeded(seed), n_rows)
+    return Chances(0).masks(seed, n_rows)
 
 
 def randomised(map_, seed=0):

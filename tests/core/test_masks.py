@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hopefold.core.masks import Masks, drop
+from hopefold.core.masks import Chances, drop
 
 
 def masks(n_rows, seed=0):
-    return Masks(torch.Generator().manual_seed(seed), n_rows)
+    return Chances(0).masks(seed, n_rows)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.25, 0.3, 0.9])
@@ -28,7 +28,6 @@ def test_rows_below_those_of_the_batch_stay_whole():
 
 
 def test_values_are_dropped_independently_of_each_other():
-    """Four neighbours share a random number: none may tell about another."""
     kept = (drop(torch.ones(20_000, 8), 0.25, masks(20_000)) > 0).double()
     together = torch.corrcoef(kept.T) - torch.eye(8)
     assert together.abs().max() < 0.04
@@ -36,11 +35,21 @@ def test_values_are_dropped_independently_of_each_other():
 
 def test_the_same_seed_gives_the_same_mask_whatever_came_before():
     values = torch.ones(5, 7)
-    once = masks(5, seed=3)
+    chances = Chances(0)
+    once = chances.masks(3, 5)
     first = drop(values, 0.5, once)
     assert not torch.equal(drop(values, 0.5, once), first)
-    assert torch.equal(drop(values, 0.5, masks(5, seed=3)), first)
-    assert not torch.equal(drop(values, 0.5, masks(5, seed=4)), first)
+    assert torch.equal(drop(values, 0.5, chances.masks(3, 5)), first)
+    assert not torch.equal(drop(values, 0.5, chances.masks(4, 5)), first)
+    assert not torch.equal(drop(values, 0.5, Chances(1).masks(3, 5)), first)
+
+
+def test_two_batches_are_masked_independently_of_each_other():
+    """Their masks are cut from one strip: none may tell about the other."""
+    chances = Chances(0)
+    first, second = (chances.masks(seed, 500).draw(torch.ones(500, 784), 0.25) for seed in (1, 2))
+    together = torch.corrcoef(torch.stack([first.ravel(), second.ravel()]))[0, 1]
+    assert together.abs() < 0.01
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hopefold import SHOPE
-from hopefold.core.masks import Masks
+from hopefold.core.masks import Chances
 from hopefold.data.distortion import DISTORTIONS, distort
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
@@ -106,7 +106,7 @@ def test_a_constant_border_is_moved_as_the_ground_that_it_is(blot):
         return batch.x.sum()
 
     batch = Batch(np.arange(4), rows, torch.zeros(4), None, rows, torch.zeros(4), None)
-    of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, Masks(seeded(), 4))
+    of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, Chances(0).masks(0, 4))
     assert (seen[0][:, scale.gain == 0] == 0).all()
     ink = seen[0].reshape(4, *SHAPE)[:, 4:7, 3:6]
     assert rows.max() <= 0.25

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.core.maps import Deep
-from hopefold.core.masks import Masks, drop
+from hopefold.core.masks import Chances, drop
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
@@ -117,7 +117,7 @@ class Restoration:
         self._D = nn.Parameter(torch.zeros_like(W.T, memory_format=torch.contiguous_format))
         with torch.no_grad():
             self._c = nn.Parameter(map_.hidden(sample.to(W.device), depth=depth).mean(dim=0))
-        self._chance = torch.Generator(device=W.device)
+        self._chances = Chances(task.seed, W.device)
         self.groups = {"map": [W, b, self._D, self._c]}
 
     def __call__(self, batch: Tensor, seed: int, _done: float) -> Tensor:
@@ -125,8 +125,7 @@ class Restoration:
         x = self._task.rows.fetch(self._training[batch.numpy()]).to(self._c.device)
         with torch.no_grad():
             inputs = self._map.hidden(x, depth=self._depth)
-            masks = Masks(self._chance.manual_seed(seed), len(x))
-            damaged = drop(inputs, NOISE, masks) * (1 - NOISE)
+            damaged = drop(inputs, NOISE, self._chances.masks(seed, len(x))) * (1 - NOISE)
         W, b = self._map.W[self._depth], self._map.b[self._depth]
         units = torch.tanh(torch.addmm(b, damaged, W.T)) * (5 / math.sqrt(len(W)))
         return (torch.addmm(self._c, units, self._D.T) - inputs).square().sum(dim=1).mean()

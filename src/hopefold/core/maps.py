@@ -75,8 +75,8 @@ class HighOrder(nn.Module):
         below: Float[Tensor, "z features"] | None = None,
     ) -> Float[Tensor, "n+z factors"]:
         """The polynomial units: one power of a weighted sum of features for each factor."""
-        x = drop(x, self.input_dropout, masks)
-        units = self._multiply(weighted_sums(x, below, self.C, self.c))
+        mask = masks.draw(x, self.input_dropout) if masks and self.input_dropout else None
+        units = self._multiply(weighted_sums(x, below, self.C, self.c, mask))
         return drop(units, self.dropout, masks)
 
     def hidden(
@@ -99,7 +99,8 @@ class HighOrder(nn.Module):
 
     def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
         """From weighted sums to polynomial units."""
-        return sums**self.order
+        apply: Callable[..., Tensor] = _Power.apply
+        return apply(sums, self.order)
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -195,7 +196,7 @@ class SigmoidHighOrder(HighOrder):
         below: Float[Tensor, "z features"] | None = None,
     ) -> Float[Tensor, "n+z units"]:
         """The sigmoid units."""
-        return torch.sigmoid(torch.addmm(self.b, self.interactions(x, masks, below), self.W.T))
+        return torch.addmm(self.b, self.interactions(x, masks, below), self.W.T).sigmoid_()
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
@@ -346,12 +347,13 @@ def weighted_sums(
     below: Float[Tensor, "z features"] | None,
     C: Float[Tensor, "sums features"],
     c: Float[Tensor, " sums"] | None = None,
+    mask: Float[Tensor, "n features"] | None = None,
 ) -> Float[Tensor, "n+z sums"]:
-    """Cx + c for all rows."""
+    """Cx + c for all rows, those of x masked."""
     if below is None:
-        return nn.functional.linear(x, C, c)
+        return nn.functional.linear(x if mask is None else x * mask, C, c)
     apply: Callable[..., Tensor] = _WeightedSums.apply
-    return apply(x, below, C, c)
+    return apply(x, below, C, c, mask)
 
 
 class _WeightedSums(torch.autograd.Function):
@@ -361,22 +363,45 @@ class _WeightedSums(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, below: Tensor, C: Tensor, c: Tensor | None) -> Tensor:
-        rows = torch.cat([x, below])
+    def forward(
+        ctx: Any, x: Tensor, below: Tensor, C: Tensor, c: Tensor | None, mask: Tensor | None
+    ) -> Tensor:
+        rows = x.new_empty(len(x) + len(below), x.shape[1])
+        above, rest = rows.tensor_split([len(x)])
+        rest.copy_(below)
+        above.copy_(x) if mask is None else torch.mul(x, mask, out=above)
         ctx.n_rows = len(x)
-        ctx.save_for_backward(rows, C)
+        ctx.save_for_backward(rows, C, mask)
         return nn.functional.linear(rows, C, c)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        rows, C = ctx.saved_tensors
+        rows, C, mask = ctx.saved_tensors
         parts = gradient[: ctx.n_rows], gradient[ctx.n_rows :]
         x, below = (
             part @ C if needed else None
             for part, needed in zip(parts, ctx.needs_input_grad, strict=False)
         )
+        if x is not None and mask is not None:
+            x *= mask
         c = gradient.sum(dim=0) if ctx.needs_input_grad[3] else None
-        return x, below, gradient.T @ rows, c
+        return x, below, gradient.T @ rows, c, None
+
+
+class _Power(torch.autograd.Function):
+    """u ↦ uᴼ, whose way back is the product of few large matrices fewer than autograd's."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, order: int) -> Tensor:
+        ctx.order = order
+        ctx.save_for_backward(sums)
+        return sums**order
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (sums,) = ctx.saved_tensors
+        slope = sums if ctx.order == 2 else sums ** (ctx.order - 1)
+        return (gradient * slope).mul_(ctx.order), None
 
 
 def _weights(*shape: int) -> nn.Parameter:

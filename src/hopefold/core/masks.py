@@ -7,34 +7,64 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-#: A chance is a whole number of so many: 16 random bits decide whether a value is dropped.
-CHANCES = 2**16
+#: Places on a strip at which a mask may begin.
+PLACES = 2**20
+
+#: No rate is higher: something must be left to be enlarged.
+HIGHEST = 1 - 2**-16
+
+
+class Chances:
+    """Masks for all batches of a run, cut at random places from long strips of zeros and ones.
+
+    Random numbers are what masks cost, so they are drawn once and used again: two batches may share
+    values of a strip, but hardly ever for the same values of the same rows. The ones are enlarged,
+    so that the mean is 1.
+    """
+
+    def __init__(self, seed: int, device: torch.device | str = "cpu") -> None:
+        self._seed = seed
+        self._generator = torch.Generator(device)
+        self._strips: dict[float, Tensor] = {}
+
+    def masks(self, seed: int, n_rows: int) -> Masks:
+        """Masks that the seed decides, whatever came before."""
+        return Masks(self, self._generator.manual_seed(seed), n_rows)
+
+    def cut(self, n_values: int, rate: float, generator: torch.Generator) -> Tensor:
+        """So many values from a place that the generator chooses; part of the strip, not a copy."""
+        strip = self._strips.get(rate)
+        if strip is None or len(strip) < n_values + PLACES:
+            strip = self._strips[rate] = self._draw(n_values + PLACES, min(rate, HIGHEST))
+        place = torch.randint(PLACES, (), generator=generator, device=strip.device)
+        return strip.narrow(0, int(place), n_values)
+
+    def _draw(self, n_values: int, rate: float) -> Tensor:
+        generator = torch.Generator(self._generator.device).manual_seed(self._seed)
+        strip = torch.empty(n_values, device=generator.device)
+        return strip.bernoulli_(1 - rate, generator=generator).div_(1 - rate)
 
 
 @dataclass(frozen=True)
 class Masks:
     """Chances for the first rows of what a map is given; those below, the exemplars, stay whole."""
 
+    chances: Chances
     generator: torch.Generator
     n_rows: int
 
     def draw(self, values: Tensor, rate: float) -> Tensor:
         """Zeros for the share of the values to be dropped; the others are such that the mean is 1.
 
-        Four values share a random number of 64 bits: random numbers are what masks cost.
+        Not to be written to.
         """
-        dropped = min(round(rate * CHANCES), CHANCES - 1)
-        mask = torch.ones_like(values)
-        drawn = mask[: self.n_rows]
-        bits = torch.empty(-(-drawn.numel() // 4), dtype=torch.int64, device=values.device)
-        bits.random_(-(2**63), None, generator=self.generator)
-        drawn.copy_(bits.view(torch.int16)[: drawn.numel()].view_as(drawn))
-        drawn.ge_(dropped - CHANCES // 2).mul_(CHANCES / (CHANCES - dropped))
-        return mask
+        values = values[: self.n_rows]
+        return self.chances.cut(values.numel(), rate, self.generator).view_as(values)
 
 
 def drop(values: Tensor, rate: float, masks: Masks | None) -> Tensor:
     """Set a random share of the values to zero and enlarge the rest, so that the mean stays."""
     if masks is None or rate == 0:
         return values
-    return values * masks.draw(values, rate)
+    dropped = values[: masks.n_rows] * masks.draw(values, rate)
+    return torch.cat([dropped, values[masks.n_rows :]]) if len(dropped) < len(values) else dropped

@@ -39,10 +39,7 @@ def collapse_onto_exemplars(
     Costs O(n z), and is a sum over points: shards of a batch may be averaged.
     """
     same_class = labels[:, None] == exemplar_labels[None, :]
-    log_q = _log_q(y, exemplars, exemplar_weights)
-    per_class = same_class.sum(dim=1, dtype=y.dtype)
-    divergence = -(log_q * same_class).sum(dim=1) / per_class - per_class.log()
-    return weighted_mean(divergence, weights)
+    return _onto_exemplars(y, exemplars, same_class, weights, exemplar_weights, False)
 
 
 def spread_over_exemplars(
@@ -60,9 +57,60 @@ def spread_over_exemplars(
     `collapse_onto_exemplars`, it lets the exemplars of a class lie apart. Same cost, same sum.
     """
     same_class = labels[:, None] == exemplar_labels[None, :]
-    log_q = _log_q(y, exemplars, exemplar_weights, log_kernel)
+    if log_kernel is log_student:
+        return _onto_exemplars(y, exemplars, same_class, weights, exemplar_weights, True)
+    similarity = log_kernel(squared_distances(y, exemplars))
+    if exemplar_weights is not None:
+        similarity = similarity + exemplar_weights.log()
+    log_q = similarity.log_softmax(dim=1)
     surprise = -log_q.masked_fill(~same_class, -torch.inf).logsumexp(dim=1)
     return weighted_mean(surprise, weights)
+
+
+def _onto_exemplars(*arguments: Any) -> Tensor:
+    apply: Callable[..., Tensor] = _OntoExemplars.apply
+    return apply(*arguments)
+
+
+class _OntoExemplars(torch.autograd.Function):
+    r"""The exemplar losses together with their exact gradient.
+
+    With W = 1/(1 + d) and the share r_i of row i in the loss, both losses have
+
+        ∂ℓ/∂d_ij = r_i (p_ij − q_ij) W_ij
+
+    where p, over the exemplars of the row's class, is uniform or as q is among them.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        y: Tensor,
+        exemplars: Tensor,
+        same_class: Tensor,
+        weights: Tensor | None,
+        exemplar_weights: Tensor | None,
+        spread: bool,
+    ) -> Tensor:
+        similarity = squared_distances(y, exemplars).add_(1).reciprocal_()
+        mass = similarity if exemplar_weights is None else similarity * exemplar_weights
+        inside = mass * same_class if spread else same_class.to(y.dtype)
+        all_, own = mass.sum(dim=1, keepdim=True), inside.sum(dim=1, keepdim=True)
+        p = inside.div_(own)
+        loss = (all_ / own).log_()
+        if not spread:
+            loss -= torch.xlogy(p, mass).sum(dim=1, keepdim=True)
+        shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
+        pull = similarity.mul_(p.sub_(mass / all_)).mul_(2 * shares)
+        ctx.save_for_backward(
+            _force(pull @ _homogeneous(exemplars), y), _force(pull.T @ _homogeneous(y), exemplars)
+        )
+        return (loss * shares).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
+        y, exemplars = ctx.saved_tensors
+        return grad_loss * y, grad_loss * exemplars, None, None, None, None
 
 
 def collapse_onto_pairs(
@@ -139,7 +187,7 @@ class _CollapseOntoPairs(torch.autograd.Function):
 
         similarity = squared_distances(y, y).add_(1).reciprocal_()
         similarity.fill_diagonal_(1)  # exactly: log 1 = 0, and no force on itself
-        homogeneous = torch.cat([y, torch.ones_like(partners)[:, None]], dim=1)
+        homogeneous = _homogeneous(y)
         gradient = torch.empty_like(y)
         loss = y.new_zeros(())
         for block in _blocks(sizes):
@@ -175,22 +223,14 @@ def _blocks(sizes: Tensor) -> list[slice]:
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False) if b > a]
 
 
+def _homogeneous(y: Float[Tensor, "n d"]) -> Float[Tensor, "n d+1"]:
+    """[y, 1]."""
+    return torch.nn.functional.pad(y, (0, 1), value=1.0)
+
+
 def _force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     """Σ_j G_ij (y_i − y_j), given the product of G with [y, 1]."""
     return product[:, -1:] * y - product[:, :-1]
-
-
-def _log_q(
-    y: Tensor,
-    exemplars: Tensor,
-    exemplar_weights: Tensor | None,
-    log_kernel: Kernel = log_student,
-) -> Tensor:
-    """Logarithm of the kernel over the exemplars, each row summing to 1 (eq. 10)."""
-    similarity = log_kernel(squared_distances(y, exemplars))
-    if exemplar_weights is not None:
-        similarity = similarity + exemplar_weights.log()
-    return similarity.log_softmax(dim=1)
 
 
 def log_similarities(y: Float[Tensor, "n d"], log_kernel: Kernel) -> Float[Tensor, "n n"]:

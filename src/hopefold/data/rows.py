@@ -86,7 +86,11 @@ class Rows:
         return self._take(which) @ sparse.diags_array(self._scale.gain)
 
     def _take(self, which: ndarray | slice) -> Any:
-        return self._buffer.take(which) if self._buffer else self._X[which]
+        if self._buffer:
+            return self._buffer.take(which)
+        if isinstance(which, slice) or self.is_sparse:
+            return self._X[which]
+        return torch.from_numpy(self._X).index_select(0, torch.from_numpy(which)).numpy()
 
     @property
     def clustering_shift(self) -> ndarray:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.maps import Pressed
-from hopefold.core.masks import Masks
+from hopefold.core.masks import Chances, Masks
 from hopefold.core.neighbors import decide
 from hopefold.data.distortion import distort
 from hopefold.data.rows import Rows
@@ -372,7 +372,7 @@ class Attempt:
         self._loss = loss
         self._training = training
         self._varies = torch.from_numpy(task.scale.gain != 0).to(task.device)
-        self._chance = torch.Generator(device=task.device)
+        self._chances = Chances(task.seed, task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
@@ -386,7 +386,7 @@ class Attempt:
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         batch = replace(self._batch, exemplars=self.learned_exemplars())
-        masks = Masks(self._chance.manual_seed(seed), len(batch.x))
+        masks = self._chances.masks(seed, len(batch.x))
         return self._loss(self._learning_map, batch, masks)
 
     def learned_exemplars(self) -> Float[Tensor, "z features"]:
