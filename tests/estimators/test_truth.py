@@ -37,7 +37,7 @@ def test_a_map_that_has_learned_by_heart_tells_both_errors():
     with pytest.warns(ChanceWarning):
         model = SHOPE(random_state=0, max_epochs=100, input_dropout=0, dropout=0).fit(*noise(0))
     assert model.train_error_ < 0.2
-    assert model.validation_error_ > 0.5
+    assert model.validation_error_ > model.train_error_ + 0.25
 
 
 @pytest.mark.parametrize("method", [SHOPE, HOPE, LDA])

@@ -99,6 +99,8 @@ class HighOrder(nn.Module):
 
     def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
         """From weighted sums to polynomial units."""
+        if not sums.requires_grad:
+            return sums**self.order
         apply: Callable[..., Tensor] = _Power.apply
         return apply(sums, self.order)
 
@@ -389,7 +391,7 @@ class _WeightedSums(torch.autograd.Function):
 
 
 class _Power(torch.autograd.Function):
-    """u ↦ uᴼ, whose way back is the product of few large matrices fewer than autograd's."""
+    """u ↦ uᴼ, and back in two steps where autograd takes three."""
 
     @staticmethod
     def forward(ctx: Any, sums: Tensor, order: int) -> Tensor:

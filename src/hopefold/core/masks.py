@@ -41,7 +41,7 @@ class Chances:
 
     def _draw(self, n_values: int, rate: float) -> Tensor:
         generator = torch.Generator(self._generator.device).manual_seed(self._seed)
-        strip = torch.empty(n_values, device=generator.device)
+        strip = torch.empty(n_values, dtype=torch.float32, device=generator.device)
         return strip.bernoulli_(1 - rate, generator=generator).div_(1 - rate)
 
 

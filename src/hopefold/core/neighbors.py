@@ -68,10 +68,11 @@ def kernel_mass(
     step = max(1, CHUNK // len(references))
     for start in range(0, len(points), step):
         chunk = slice(start, start + step)
-        squared = np.zeros((len(points[chunk]), len(references)))
+        similarity = np.ones((len(points[chunk]), len(references)))
         for axis in range(points.shape[1]):
-            squared += np.square(points[chunk, axis, None] - references[None, :, axis])
-        mass[chunk] = (1 / (1 + squared)) @ membership
+            apart = points[chunk, axis, None] - references[None, :, axis]
+            similarity += np.square(apart, out=apart)
+        mass[chunk] = np.reciprocal(similarity, out=similarity) @ membership
     return mass
 
 

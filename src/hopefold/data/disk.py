@@ -7,7 +7,7 @@ for it are let go. So memory in use is that of the buffer, whatever the table's 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import torch
 from sklearn.utils import gen_batches
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Float, Int
     from numpy import ndarray
     from torch import Tensor
 
@@ -55,30 +55,39 @@ def chunks(X: Any) -> Iterator[Any]:
 
 
 class Buffer:
-    """Blocks of a table on disk that are held in memory: the last ones that rows were taken of."""
+    """Blocks of a table on disk that are held in memory: the last ones that rows were taken of.
 
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        row_bytes = X.itemsize * X.shape[1]
+    They are held as ``prepare`` makes them, in float32.
+    """
+
+    def __init__(self, X: Any, prepare: Callable[[ndarray], ndarray]) -> None:
+        self._X, self._prepare = X, prepare
+        row_bytes = 4 * X.shape[1]
         self._per_block = max(1, BLOCK // row_bytes)
         self._n_slots = max(1, BUFFER // (self._per_block * row_bytes))
-        self._rows = np.empty((self._n_slots * self._per_block, X.shape[1]), X.dtype)
+        self._rows = torch.empty(self._n_slots * self._per_block, X.shape[1], dtype=torch.float32)
         self._slot_of = np.full(-(-len(X) // self._per_block), -1)
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
 
-    def take(self, which: Int[ndarray, " w"] | slice) -> ndarray:
+    def take(self, which: Int[ndarray, " w"] | slice) -> Float[Tensor, "w features"]:
         """The rows with these numbers, as a copy in memory."""
         if isinstance(which, slice):
-            return self._read(which)
-        rows = np.empty((len(which), self._rows.shape[1]), self._rows.dtype)
+            return torch.from_numpy(self._read(which))
         blocks, places = np.divmod(which, self._per_block)
+        if (self._slot_of[blocks] >= 0).all():
+            return self._held(blocks, places)
         needed = np.unique(blocks)
+        rows = self._rows.new_empty(len(which), self._rows.shape[1])
         for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
             self._hold(some)
-            here = slice(None) if len(some) == len(needed) else np.isin(blocks, some)
-            rows[here] = self._rows[self._slot_of[blocks[here]] * self._per_block + places[here]]
+            here = np.flatnonzero(np.isin(blocks, some))
+            rows[here] = self._held(blocks[here], places[here])
         return rows
+
+    def _held(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
+        """Rows of blocks that are held, by their places in them."""
+        return self._rows[torch.from_numpy(self._slot_of[blocks] * self._per_block + places)]
 
     def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
         """Places in ``which``, numbers in ascending order, such that each block is read once.
@@ -109,12 +118,13 @@ class Buffer:
         self._next = slots[-1] + 1
         for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
             rows = self._read(slice(block * self._per_block, (block + 1) * self._per_block))
-            self._rows[slot * self._per_block :][: len(rows)] = rows
+            self._rows[slot * self._per_block :][: len(rows)] = torch.from_numpy(rows)
 
     def _read(self, which: slice) -> ndarray:
-        """A copy of neighbouring rows; pages that were read for it are let go in time."""
-        rows = np.array(self._X[which])
-        self._n_read += rows.nbytes
+        """Neighbouring rows, prepared; pages that were read for it are let go in time."""
+        mapped = self._X[which]
+        rows = self._prepare(np.array(mapped))
+        self._n_read += mapped.nbytes
         if self._n_read > MAPPED:
             release(self._X)
             self._n_read = 0

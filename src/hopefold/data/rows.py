@@ -30,8 +30,8 @@ class Rows:
 
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
-        self._scale = scale
-        self._buffer = Buffer(X) if is_on_disk(X) else None
+        self.scale = scale
+        self._buffer = Buffer(X, scale.apply) if is_on_disk(X) else None
 
     @classmethod
     def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:
@@ -73,7 +73,9 @@ class Rows:
 
     def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
         """The rows with these numbers, dense and scaled."""
-        rows = self._scale.apply(self._take(which))
+        if self._buffer:
+            return self._buffer.take(self._numbers(which))
+        rows = self.scale.apply(self._take(which))
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
@@ -83,11 +85,14 @@ class Rows:
         """
         if not self.is_sparse:
             return self.fetch(which).numpy()
-        return self._take(which) @ sparse.diags_array(self._scale.gain)
+        return self._take(which) @ sparse.diags_array(self.scale.gain)
+
+    def _numbers(self, which: ndarray | slice) -> ndarray | slice:
+        """Which rows of the whole table these are."""
+        return which
 
     def _take(self, which: ndarray | slice) -> Any:
-        if self._buffer:
-            return self._buffer.take(which)
+        which = self._numbers(which)
         if isinstance(which, slice) or self.is_sparse:
             return self._X[which]
         return torch.from_numpy(self._X).index_select(0, torch.from_numpy(which)).numpy()
@@ -97,21 +102,21 @@ class Rows:
         """What takes a centre of `fetch_for_clustering` to the scale of the map."""
         if not self.is_sparse:
             return np.zeros(self.n_features)
-        return -self._scale.shift * self._scale.gain
+        return -self.scale.shift * self.scale.gain
 
 
 class _Subset(Rows):
     """Some rows of a table, fetched from it as they are needed."""
 
     def __init__(self, rows: Rows, which: ndarray) -> None:
-        self._X, self._scale, self._buffer = rows._X, rows._scale, rows._buffer
-        self._rows, self._which = rows, which
+        self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
+        self._which = which
 
     def __len__(self) -> int:
         return len(self._which)
 
-    def _take(self, which: ndarray | slice) -> Any:
-        return self._rows._take(self._which[which])
+    def _numbers(self, which: ndarray | slice) -> ndarray | slice:
+        return self._which[which]
 
 
 def float_types(X: Any) -> list[type]:

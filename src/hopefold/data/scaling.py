@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
@@ -32,13 +34,24 @@ class Scale:
     shift: Float[ndarray, " features"]
     gain: Float[ndarray, " features"]
 
+    @cached_property
+    def is_none(self) -> bool:
+        """Does it leave rows as they are?"""
+        return not self.shift.any() and bool((self.gain == 1).all())
+
     def apply(self, X: Any) -> Float[ndarray, "n features"]:
         """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        dtype = rows.dtype if rows.dtype == np.float32 else np.float64
+        shift, gain = (values.astype(dtype, copy=False) for values in (self.shift, self.gain))
         with np.errstate(over="ignore"):  # whoever uses the rows looks for infinity
-            if not self.shift.any() and (self.gain == 1).all():
+            if self.is_none:
                 return rows.astype(np.float32, copy=False)
-            scaled = (rows - self.shift) * self.gain
+            if can_be_shared(rows):  # torch has all processors do it
+                scaled = torch.from_numpy(rows) - torch.from_numpy(shift)
+                return scaled.mul_(torch.from_numpy(gain)).float().numpy()
+            scaled = rows - shift
+            scaled *= gain
             return scaled.astype(np.float32)
 
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
@@ -46,6 +59,12 @@ class Scale:
         with np.errstate(divide="ignore"):
             width = np.where(self.gain == 0, 0, 1 / self.gain)
         return rows * width + self.shift
+
+
+def can_be_shared(rows: ndarray) -> bool:
+    """Can torch look at the numbers where they lie?"""
+    flags = rows.flags
+    return flags.writeable and flags.forc and rows.dtype in (np.float32, np.float64)
 
 
 def learn_scale(X: Any, how: str | None) -> Scale:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from scipy import sparse
 from scipy.special import bdtr
 from sklearn.base import BaseEstimator
@@ -19,7 +21,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import float_types
-from hopefold.data.scaling import Scale
+from hopefold.data.scaling import Scale, can_be_shared
 from hopefold.errors import (
     ChanceWarning,
     HopefoldError,
@@ -58,12 +60,24 @@ def check_rows(
                 check_consistent_length(X, y)
                 y = column_or_1d(y, warn=True)
             check_classification_targets(y)
-        else:
+        elif not _is_as_it_should_be(X, model):
             X = validate_data(model, X, reset=False, **options)
     if names is not None and fitting:
         model.feature_names_in_ = names
     _check_finite(X, getattr(model, "feature_names_in_", None))
     return (X, y) if fitting else X
+
+
+def _is_as_it_should_be(X: Any, model: Any) -> bool:
+    """Would scikit-learn's checks, which take a while, find nothing to do or to say?"""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float32, np.float64)
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == model.n_features_in_
+        and not hasattr(model, "feature_names_in_")
+    )
 
 
 def check_more_rows(model: BaseEstimator, X: Any, y: Any) -> tuple[Any, ndarray]:
@@ -158,9 +172,8 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
 
 def check_points(points: ndarray) -> None:
     """Has the map kept every row within the range of float32?"""
-    finite = np.isfinite(points).all(axis=1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
+    if not math.isfinite(_sum(points)) and not (finite := np.isfinite(points)).all():
+        row = int(np.flatnonzero(~finite.all(axis=1))[0])
         raise InvalidInput(
             f"row {row} lies so far outside the training data that its embedding overflows: "
             "clip or drop it, or check its units."
@@ -335,15 +348,22 @@ def _text_column(X: Any) -> str | None:
     return None
 
 
+def _sum(values: ndarray) -> float:
+    """The sum, which is quick to make and finite only if all values are."""
+    if can_be_shared(values):
+        return float(torch.from_numpy(values).sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(values.sum(dtype=np.float64))
+
+
 def _check_finite(X: Any, names: ndarray | None) -> None:
     if is_on_disk(X):
         for chunk in chunks(X):
             _check_finite(chunk, names)
         return
     values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)) or np.isfinite(values).all():
-            return
+    if math.isfinite(_sum(values)) or np.isfinite(values).all():
+        return
     if sparse.issparse(X):
         bad = ~np.isfinite(X.data)
         rows, columns = X.tocoo().row[bad], X.indices[bad]

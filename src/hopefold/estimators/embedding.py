@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
 from hopefold.data.rows import Rows
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: Numbers of a table that are embedded at once: 16 MB of float32.
-BLOCK = 2**22
+#: Numbers of a table that are embedded at once: 4 MB of float32, near the processor.
+BLOCK = 2**20
 
 #: Rows are embedded in multiples of this. Matrix products round differently for one row, a few and
 #: many; in whole tiles a row gets the same bits whatever is beside it.
-TILE = 16
+TILE = 4
 
 
 @torch.inference_mode()
@@ -30,16 +29,16 @@ def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "
     """The float32 points of all rows, in bounded memory; a row's point does not see the others."""
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
-    points = [
-        map_(_whole_tiles(rows.fetch(block)).to(device))[: block.stop - block.start].cpu().numpy()
-        for block in gen_batches(len(rows), step)
-    ]
+    points = []
+    for start in range(0, len(rows), step):
+        x = rows.fetch(slice(start, min(start + step, len(rows))))
+        points.append(map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy())
     return np.concatenate(points)
 
 
 def _whole_tiles(x: Tensor) -> Tensor:
     missing = -len(x) % TILE
-    return nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
+    return torch.cat([x, x.new_zeros(missing, x.shape[1])]) if missing else x
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
