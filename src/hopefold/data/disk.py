@@ -87,7 +87,8 @@ class Buffer:
 
     def _held(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
         """Rows of blocks that are held, by their places in them."""
-        return self._rows[torch.from_numpy(self._slot_of[blocks] * self._per_block + places)]
+        places = self._slot_of[blocks] * self._per_block + places
+        return self._rows.index_select(0, torch.from_numpy(places))
 
     def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
         """Places in ``which``, numbers in ascending order, such that each block is read once.
