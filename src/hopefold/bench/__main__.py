@@ -119,6 +119,18 @@ def ruler(
 
 
 @app.command()
+def profile(
+    name: Annotated[str, typer.Argument(help="What the profile is called in the table.")],
+    data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",
+    results: Folder = None,
+) -> None:
+    """Tell where the time of a pass goes, by kinds of work."""
+    from hopefold.bench.profile import measure
+
+    measure(results or default_folder(), name, data=data, tell=_tell)
+
+
+@app.command()
 def sweep(
     data: Annotated[list[str] | None, typer.Option(help="usps, mnist; default: both.")] = None,
     again: Again = False,

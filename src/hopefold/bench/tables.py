@@ -218,6 +218,13 @@ def ruler_table(folder: Path, _part: str) -> str:
     return ruler.ruler_table(folder)
 
 
+def profile_table(folder: Path, _part: str) -> str:
+    """Where the time of a pass goes."""
+    from hopefold.bench import profile  # heavy
+
+    return profile.profile_table(folder)
+
+
 def sweep_table(folder: Path, _part: str) -> str:
     """The sizes, and whether tied factors are harmless; always on validation parts."""
     from hopefold.bench.sweep import sweep_tables  # heavy
@@ -237,6 +244,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "exemplars": exemplars_table,
     "speed": speed_table,
     "ruler": ruler_table,
+    "profile": profile_table,
     "sweep": sweep_table,
     "trials": trials_table,
 }
