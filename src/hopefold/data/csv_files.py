@@ -78,7 +78,8 @@ def _parse(content: bytes, source: str, delimiter: str, decimal_point: str) -> A
     try:
         return arrow_csv.read_csv(
             pyarrow.BufferReader(content),
-            arrow_csv.ReadOptions(block_size=block),
+            # threads that are young when torch's end make an exit an abort
+            arrow_csv.ReadOptions(block_size=block, use_threads=False),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal_point),
         )

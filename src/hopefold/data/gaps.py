@@ -34,7 +34,7 @@ def without_missing(table: Table, missing: str | None, source: str, *, fitting: 
         keep &= ~gaps.any(axis=1)
     elif fitting and missing == "mean" and not sparse.issparse(table.X):
         table = replace(table, columns=with_means(table.columns, table.X))
-    table = _some_rows(table, keep) if not keep.all() else table
+    table = some_rows(table, keep) if not keep.all() else table
     if table.columns.fills is not None and gaps is not None:
         table = replace(table, X=table.columns.fill(table.X))
     if not table.X.shape[0]:
@@ -78,7 +78,8 @@ def _complaint(gaps: ndarray, names: ndarray | None, *, fitting: bool) -> str:
     )
 
 
-def _some_rows(table: Table, keep: ndarray) -> Table:
+def some_rows(table: Table, keep: ndarray) -> Table:
+    """Those rows of a table that are kept."""
     return replace(
         table,
         X=table.X[keep],

@@ -109,7 +109,7 @@ def _read_parquet(path: Path) -> Frame:
 
     parquet = _import("pyarrow.parquet")
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(path, use_threads=False)
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
         raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error

@@ -93,10 +93,7 @@ def read_table(
     wishes = _Wishes(
         label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra
     )
-    if isinstance(source, Frame):
-        table = _of_frame(source, wishes)
-    else:
-        table = _of_matrix(source, wishes)
+    table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
     return without_missing(table, missing, source.source, fitting=columns is None)
 
 
@@ -125,6 +122,11 @@ def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
     aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
     free = [name for name in there if name not in aside]
     if wishes.columns is None:
+        if label is None:
+            raise InvalidInput(
+                f"say which column of {frame.source} has the labels (--label COLUMN): it has "
+                f"{columns_called(there)}."
+            )
         if not free:
             raise InvalidInput(f"{frame.source} has no column besides the label and the ids.")
         aside -= {label}
