@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hopefold.report.words import percent
+
 WIDTH, HEIGHT = 420.0, 150.0
 
 
@@ -34,7 +36,7 @@ def training_curves(history: Sequence[dict[str, Any]], kept: int) -> list[Curve]
 
 
 def _curve(title: str, values: np.ndarray, name: str, kept: int) -> Curve:
-    as_text = "{:.1%}".format if name == "validation_error" else "{:.3g}".format
+    as_text = percent if name == "validation_error" else "{:.3g}".format
     low, high = min(values.min(), 0.0), values.max()
     span = (high - low) or 1.0
     x = WIDTH * np.arange(len(values)) / (len(values) - 1)

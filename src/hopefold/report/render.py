@@ -77,6 +77,7 @@ def render(scene: Scene) -> str:
         gallery=list(_gallery(scene)),
         confusions=_confusions(scene),
         numbered=len(scene.classes) <= MOST_NUMBERED,
+        turned=max(map(len, scene.classes)) > (3 if len(scene.classes) <= MOST_NUMBERED else 1),
         curves=training_curves(scene.history, scene.epochs_kept),
         curve_size=(WIDTH, HEIGHT),
     )
@@ -118,14 +119,14 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
     if scene.exemplars is None:
         return
     looks: Any = scene.looks
-    order = sorted(range(len(scene.exemplars.codes)), key=lambda k: scene.exemplars.codes[k])  # type: ignore[union-attr]
-    for number in order:
-        image, values = "", ()
+    codes = scene.exemplars.codes
+    for number in codes.argsort(kind="stable").tolist():
+        image, values = "", tuple[str, ...]()
         if isinstance(looks, Columns) and looks.exemplar_values is not None:
             values = tuple(f"{value:.4g}" for value in looks.exemplar_values[number])
         elif isinstance(looks, Images) and looks.exemplars is not None:
             image = image_uri(looks.exemplars[number])
-        yield Portrait(number, int(scene.exemplars.codes[number]), image, values)
+        yield Portrait(number, int(codes[number]), image, values)
 
 
 def _confusions(scene: Scene) -> list[tuple[int, int, int]]:

@@ -8,6 +8,9 @@ from hopefold.estimators.checks import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement
 from hopefold.report.scene import Scene
 
+#: A narrow space at which no line is broken.
+NARROW = "\u202f"
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -45,52 +48,53 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 def percent(share: float) -> str:
     """Two digits of a small share, and no false precision for a large one."""
-    return f"{share:.2%}" if 0 < share < 0.01 else f"{share:.1%}"
+    digits = 2 if 0 < share < 0.01 else 1
+    return f"{100 * share:.{digits}f}{NARROW}%"
 
 
 def times(factor: float) -> str:
     """``0.3 ×``, ``12 ×``, ``2,011 ×``."""
-    return f"{factor:,.0f} ×" if factor >= 10 else f"{factor:.2g} ×"
+    return (f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}") + f"{NARROW}×"
 
 
 def size(n_bytes: int) -> str:
     """``820 B``, ``12 kB``, ``1.1 MB``."""
     if n_bytes < 1_000:
-        return f"{n_bytes} B"
+        return f"{n_bytes}{NARROW}B"
     for unit, width in (("kB", 1e3), ("MB", 1e6)):
         if n_bytes < 1_000 * width:
-            return f"{n_bytes / width:.3g} {unit}"
-    return f"{n_bytes / 1e9:,.3g} GB"
+            return f"{n_bytes / width:.3g}{NARROW}{unit}"
+    return f"{n_bytes / 1e9:,.3g}{NARROW}GB"
 
 
 def _error(found: Judgement) -> Headline:
-    notes = []
-    if found.error is not None:
-        value = percent(found.error)
-        mistaken = f"{found.n_mistaken:,} of {count(found.n_new, 'row')} mistaken"
-        unseen = "not learned from" if found.knows_training else "all rows given count as new"
-        notes = [mistaken, unseen]
+    held_out = found.validation_error
+    if found.error is None:
+        value = "–" if held_out is None else percent(held_out)
+        notes = ["of rows held out in the fit; all rows given were learned from"]
     else:
-        value = "–" if found.validation_error is None else percent(found.validation_error)
-        notes = ["of rows held out in the fit", "all rows given were learned from"]
+        value = percent(found.error)
+        new = "not learned from" if found.knows_training else "given, which all count as new"
+        notes = [f"{found.n_mistaken:,} of {count(found.n_new, 'row')} {new}"]
+        if held_out is not None:
+            notes.append(f"{percent(held_out)} of rows held out in the fit")
     return Headline("Held-out error", value, tuple(notes))
 
 
 def _by_exemplars(scene: Scene) -> Headline:
     found, notes = scene.judgement, []
     if scene.exemplars is None:
-        name, value = "No exemplars", f"{found.kept.rows:,}"
-        notes.append("training points are kept, and judge new rows")
+        name = "Judged by training points"
+        notes.append(f"all {found.kept.rows:,} are kept: the model has no exemplars")
     else:
-        name = "Errors against exemplars"
-        value = "–" if found.error is None else f"{found.n_mistaken:,}"
-        notes.append(f"by {count(len(scene.exemplars.codes), 'exemplar')}")
+        name = f"Against {count(len(scene.exemplars.codes), 'exemplar')}"
     if found.neighbors_error is not None:
-        wrong = round(found.neighbors_error * found.n_new)
-        notes.append(f"{wrong:,} by the {N_NEIGHBORS} nearest rows in the map")
+        among = "" if found.knows_training else ", each judged by the others"
+        error = percent(found.neighbors_error)
+        notes.append(f"{error} by the {N_NEIGHBORS} nearest rows in the map{among}")
     if found.train_error is not None:
         notes.append(f"{percent(found.train_error)} of rows learned from")
-    return Headline(name, value, tuple(notes))
+    return Headline(name, "–" if found.error is None else percent(found.error), tuple(notes))
 
 
 def _compression(found: Judgement) -> Headline:

@@ -13,8 +13,8 @@ function showChosen() {
   const listed = lit.rows.slice(0, N_LISTED);
   const rest = lit.rows.length - listed.length;
   chosenPanel.replaceChildren(
+    make("h2", { text: `${countRows(lit.rows.length)} ${lit.words}` }),
     make("div", { class: "bar" },
-      make("h2", { text: `${countRows(lit.rows.length)} ${lit.words}` }),
       lit.rows.length ? makeButton("Download CSV", downloadChosen, { id: "download" }) : null,
       makeButton("Show all rows", () => light(null), { id: "clear" })),
     lit.rows.length ? make("div", { class: "scroll list" }, makeTable(listed)) : "",
@@ -22,13 +22,12 @@ function showChosen() {
 }
 
 function makeTable(rows) {
-  const head = make("tr", {}, ...["Row", "True", "Predicted", "Probability"].map((text, place) =>
-    make("th", { scope: "col", text, class: place === 3 ? "number" : "" })));
+  const head = make("tr", {}, ...["Row", "True", "Predicted"].map(text =>
+    make("th", { scope: "col", text })));
   const body = rows.map(row => make("tr", { class: isMistaken(row) ? "mistaken" : "" },
     make("th", { scope: "row" }, makeButton(idOf(row), () => focusRow(row))),
     make("td", {}, makeLabel(scene.true[row])),
-    make("td", {}, makeLabel(scene.predicted[row])),
-    make("td", { class: "number", text: asPercent(scene.shares[row * scene.n_leading] / 65535) })));
+    make("td", {}, makeLabel(scene.predicted[row]))));
   return make("table", { class: "rows" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 

@@ -48,7 +48,7 @@ function lightExemplar(number) {
   const rows = allRows.filter(row => nearestExemplar(scene.x[row], scene.y[row]).number === number);
   const name = scene.classes[exemplars.codes[number]];
   toggle(button, rows, `nearest to exemplar ${number + 1}, of class ${name}`,
-    { exemplars: [number], region: regionOf(number) });
+    { exemplar: number });
 }
 
 function lightCell(button) {

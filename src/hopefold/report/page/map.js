@@ -1,7 +1,6 @@
 // The map itself: a WebGL scatter plot, a trace a class, then mistakes and exemplars above them.
 
-const FADED = 0.07;
-const EXEMPLAR = getComputedStyle(document.documentElement).getPropertyValue("--exemplar").trim();
+const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const drawnClasses = scene.classes.map((_, code) => code).filter(code => rowsOfClass[code].length);
 const mistakenRows = Array.from(allRows.filter(isMistaken));
 
@@ -23,7 +22,7 @@ function pointsTrace(rows, marker) {
     y: Float32Array.from(rows, row => scene.y[row]),
     marker,
     hoverinfo: "none",
-    unselected: { marker: { opacity: FADED } },
+    unselected: { marker: { color: styleOf("--faded"), opacity: 0.5 } },
   };
 }
 
@@ -36,6 +35,7 @@ function traces() {
     line: { color: inkColour(), width: 1.3 },
   });
   crosses.hoverinfo = "skip";
+  crosses.unselected = { marker: { opacity: 0 } };
   return [...points, crosses, exemplarTrace()].filter(trace => trace);
 }
 
@@ -46,23 +46,18 @@ function exemplarTrace() {
     x: exemplars.x,
     y: exemplars.y,
     hoverinfo: "none",
-    marker: { symbol: "circle-open", size: 15, color: EXEMPLAR, opacity: 1, line: { width: 2 } },
-    unselected: { marker: { opacity: 0.25 } },
+    marker: { symbol: "circle-open", size: 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
   };
 }
 
-const inkColour = () => getComputedStyle(document.body).color;
-
-function backdropImage(source) {
-  const { low, high } = scene.backdrop;
-  return {
-    source, xref: "x", yref: "y", layer: "below", sizing: "stretch",
-    x: low[0], y: high[1], sizex: high[0] - low[0], sizey: high[1] - low[1],
-  };
+// One of them alone, or all: open symbols cannot be faded as points are.
+function exemplarColours(alone) {
+  const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
+  return Array.from(exemplars.codes, (_, number) =>
+    alone === undefined || alone === number ? red : faded);
 }
 
-const backdropImages = [scene.backdrop.regions, scene.backdrop.density]
-  .filter(source => source).map(backdropImage);
+const inkColour = () => styleOf("--ink");
 
 function layout() {
   const [low, high] = scene.frame;
@@ -75,7 +70,6 @@ function layout() {
     hovermode: "closest",
     hoverdistance: 12,
     dragmode: startMode(),
-    images: backdropImages,
     xaxis: { ...axis, range: [low[0], high[0]] },
     yaxis: { ...axis, range: [low[1], high[1]], scaleanchor: "x" },
     newselection: { line: { color: inkColour(), width: 1, dash: "dot" } },
@@ -86,8 +80,9 @@ function layout() {
 const startMode = () => (matchMedia("(pointer: coarse)").matches ? false : "pan");
 
 function plot() {
-  const config = { displayModeBar: false, responsive: true, doubleClick: "reset" };
+  const config = { displayModeBar: false, doubleClick: "reset" };
   Plotly.newPlot(map, traces(), layout(), config);
+  map.prepend(backdrop);
   map.append(marks);
   map.on("plotly_afterplot", () => {
     map.dataset.ready = "yes";
@@ -97,7 +92,7 @@ function plot() {
   map.on("plotly_relayout", drawMarks);
 }
 
-// Light some rows and fade all others; null lights all. The exemplars given, or all, stay lit.
+// Light some rows and fade all others; null lights all. An exemplar may be the only one that is lit.
 function light(rows, words = "", options = {}) {
   lit.rows = rows && Array.from(rows);
   lit.words = words;
@@ -107,32 +102,45 @@ function light(rows, words = "", options = {}) {
     if (!chosen) return null;
     return mine.flatMap((row, place) => (chosen.has(row) ? [place] : []));
   });
-  if (exemplars) selected.push(options.exemplars || null);
-  Plotly.update(map, { selectedpoints: selected }, {
-    selections: options.keepOutline ? map.layout.selections || [] : [],
-    images: options.region ? [...backdropImages, options.region] : backdropImages,
-  });
+  const changes = { selectedpoints: selected };
+  if (exemplars) {
+    selected.push(null);
+    const colours = rowsOfTrace.map((_, trace) => map.data[trace].marker.color);
+    changes["marker.color"] = [...colours, exemplarColours(options.exemplar)];
+  }
+  regionShown = options.exemplar === undefined ? null : options.exemplar;
+  const selections = options.keepOutline ? map.layout.selections || [] : [];
+  Plotly.update(map, changes, { selections });
   showChosen();
   showPressed(options.button);
 }
 
-// The part of the map that is nearer to an exemplar than to any other, as an image.
+// The part of the map that is nearer to an exemplar than to any other: a box, cut along the line
+// halfway to each of the others.
 function regionOf(number) {
-  const side = 160;
-  const canvas = make("canvas", { width: side, height: side });
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(side, side);
   const { low, high } = scene.backdrop;
-  const colour = scene.colours[exemplars.codes[number]];
-  const channels = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16));
-  for (let cell = 0; cell < side * side; cell++) {
-    const x = low[0] + ((cell % side) + 0.5) / side * (high[0] - low[0]);
-    const y = high[1] - (Math.floor(cell / side) + 0.5) / side * (high[1] - low[1]);
-    if (nearestExemplar(x, y).number !== number) continue;
-    image.data.set([...channels, 70], 4 * cell);
+  const place = k => [exemplars.x[k], exemplars.y[k]];
+  const [x, y] = place(number);
+  let corners = [[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]];
+  for (let other = 0; other < exemplars.x.length; other++) {
+    const [right, up] = [place(other)[0] - x, place(other)[1] - y];
+    if (right === 0 && up === 0) continue;
+    const halfway = (right * (2 * x + right) + up * (2 * y + up)) / 2;
+    corners = cut(corners, corner => halfway - right * corner[0] - up * corner[1]);
   }
-  context.putImageData(image, 0, 0);
-  return backdropImage(canvas.toDataURL());
+  return corners;
+}
+
+// The part of a convex polygon in which a linear function is not negative.
+function cut(corners, height) {
+  return corners.flatMap((corner, k) => {
+    const next = corners[(k + 1) % corners.length];
+    const [here, there] = [height(corner), height(next)];
+    const kept = here >= 0 ? [corner] : [];
+    if (here >= 0 === there >= 0) return kept;
+    const share = here / (here - there);
+    return [...kept, corner.map((value, axis) => value + share * (next[axis] - value))];
+  });
 }
 
 function zoom(factor, centre) {

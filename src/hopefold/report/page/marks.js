@@ -1,4 +1,5 @@
-// What is drawn over the points: names of classes, the row in focus, lines to its neighbours.
+// What is drawn over and under the points. Over them: names of classes, the row in focus, lines to
+// its neighbours. Under them: the regions of the classes, of an exemplar, the density of all rows.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL_HEIGHT = 18;
@@ -6,18 +7,21 @@ const LETTER_WIDTH = 7;
 const LONGEST_NAME = 22;
 
 const map = document.getElementById("map");
-const marks = document.createElementNS(SVG, "svg");
-marks.setAttribute("class", "marks");
-marks.setAttribute("aria-hidden", "true");
+const marks = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
+const backdrop = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
 
 let focused = null;
+let regionShown = null;
 
-function draw(tag, attributes, text) {
+function drawOn(sheet, tag, attributes, text) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   if (text !== undefined) element.textContent = text;
-  marks.append(element);
+  sheet?.append(element);
+  return element;
 }
+
+const draw = (...what) => drawOn(marks, ...what);
 
 function median(values) {
   const sorted = Float32Array.from(values).sort();
@@ -39,6 +43,23 @@ const places = rowsOfClass
 function pixels(x, y) {
   const { xaxis, yaxis } = map._fullLayout;
   return [xaxis._offset + xaxis.d2p(x), yaxis._offset + yaxis.d2p(y)];
+}
+
+const backdropImages = [scene.backdrop.regions, scene.backdrop.density]
+  .filter(source => source)
+  .map(href => drawOn(backdrop, "image", { href, preserveAspectRatio: "none" }));
+const region = drawOn(backdrop, "polygon", { class: "region" });
+
+function drawBackdrop() {
+  const [left, bottom] = pixels(...scene.backdrop.low);
+  const [right, top] = pixels(...scene.backdrop.high);
+  const box = { x: left, y: top, width: right - left, height: bottom - top };
+  for (const image of backdropImages) {
+    for (const [name, value] of Object.entries(box)) image.setAttribute(name, value);
+  }
+  const corners = regionShown === null ? [] : regionOf(regionShown);
+  region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
+  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[regionShown]]);
 }
 
 function drawNames() {
@@ -71,6 +92,7 @@ function drawFocus() {
 
 function drawMarks() {
   if (!map._fullLayout?.xaxis) return;
+  drawBackdrop();
   marks.replaceChildren();
   drawNames();
   drawFocus();

@@ -64,7 +64,7 @@ function nearestExemplar(x, y) {
 const thousands = number => number.toLocaleString("en");
 const countRows = number => `${thousands(number)} ${number === 1 ? "row" : "rows"}`;
 const asPercent = share =>
-  share > 0.9995 && share < 1 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
+  share > 0.9995 && share < 1 ? "> 99.9\u202f%" : `${(100 * share).toFixed(1)}\u202f%`;
 const asNumber = value =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
 

@@ -1,5 +1,9 @@
 // Put the page to work.
 
+// The ink of the style sheet in the light, and a width that paper has.
+const PRINTED_INK = "#22252b";
+const PRINTED_WIDTH = 700;
+
 function watchMap() {
   map.on("plotly_hover", ({ points: [point] }) => {
     if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
@@ -9,7 +13,7 @@ function watchMap() {
     else if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
   });
   map.on("plotly_selected", event => {
-    if (!event) return;
+    if (!event?.lassoPoints && !event?.range) return; // not drawn by hand, but by `light`
     const rows = event.points.filter(point => point.curveNumber < MISTAKES)
       .map(point => rowsOfTrace[point.curveNumber][point.pointNumber]);
     light(rows.sort((one, other) => one - other), "in the lasso", { keepOutline: true });
@@ -25,11 +29,45 @@ function watchMap() {
   }, { passive: false });
 }
 
-// Crosses are in the colour of ink, which is another in the dark and on paper.
-function watchInk() {
-  const repaint = () => Plotly.restyle(map, { "marker.line.color": inkColour() }, [MISTAKES]);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  matchMedia("print").addEventListener("change", repaint);
+// Printers see what a WebGL canvas showed last, not what is drawn on it now: they get a copy.
+function copyCanvases() {
+  for (const canvas of map.querySelectorAll(".gl-container canvas")) {
+    const copy = make("canvas", { class: "printed", width: canvas.width, height: canvas.height });
+    copy.style.cssText = canvas.style.cssText;
+    copy.getContext("2d").drawImage(canvas, 0, 0);
+    canvas.after(copy);
+  }
+}
+
+let printing = false;
+
+function watchSize() {
+  new ResizeObserver(() => printing || Plotly.Plots.resize(map)).observe(map);
+}
+
+// Colours are others in the dark and on paper, and paper is narrow.
+function watchPaper() {
+  const repaint = ink => {
+    Plotly.restyle(map, { "marker.line.color": ink }, [MISTAKES]);
+    Plotly.restyle(map, { "unselected.marker.color": styleOf("--faded") }, drawnClasses.map((_, k) => k));
+    if (exemplars) Plotly.restyle(map, { "marker.color": [exemplarColours()] }, [EXEMPLARS]);
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(inkColour()));
+  window.addEventListener("beforeprint", () => {
+    printing = true;
+    repaint(PRINTED_INK);
+    copyCanvases();
+    const { width, height } = map._fullLayout;
+    const scale = Math.min(1, PRINTED_WIDTH / width);
+    map.style.cssText = `width: ${width}px; height: ${height}px; transform-origin: 0 0;
+      transform: scale(${scale}); margin: 0 ${(scale - 1) * width}px ${(scale - 1) * height}px 0`;
+  });
+  window.addEventListener("afterprint", () => {
+    repaint(inkColour());
+    for (const copy of map.querySelectorAll(".printed")) copy.remove();
+    map.style.cssText = "";
+    printing = false;
+  });
 }
 
 plot();
@@ -38,5 +76,6 @@ watchMap();
 watchButtons();
 watchSearch();
 watchKeys();
-watchInk();
+watchSize();
+watchPaper();
 setMode(startMode());
