@@ -7,32 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.cluster import DBSCAN
 
+from hopefold.report.frame import frame
+from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
+
 if TYPE_CHECKING:
     from numpy import ndarray
-
-#: Ten colours that people with any kind of colour vision can tell apart (after Petroff, 2021),
-#: without red, which belongs to the exemplars.
-PALETTE = (
-    "#3f90da",
-    "#ffa90e",
-    "#1b7f5c",
-    "#b9ac70",
-    "#832db6",
-    "#94a4a2",
-    "#a96b59",
-    "#e76300",
-    "#4d4f58",
-    "#92dadd",
-)
-EXEMPLAR_COLOUR = "#d1001f"
-
-#: Share of the points on each side that do not decide how much of a map is shown.
-NEARLY_NONE = 0.002
 
 
 @dataclass(frozen=True)
@@ -136,16 +119,6 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
     axes.spines[:].set_color("#cccccc")
 
 
-def frame(points: ndarray) -> tuple[ndarray, ndarray]:
-    """Lower left and upper right corner of a square twice as wide as nearly all points.
-
-    A few points that lie far off would press all others into a corner. They are counted instead.
-    """
-    low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
-    centre, width = (low + high) / 2, (high - low).max()
-    return centre - width, centre + width
-
-
 def _draw_points(
     axes: Any, points: ndarray, labels: ndarray, mistaken: ndarray, *, rasterized: bool
 ) -> None:
@@ -220,13 +193,6 @@ def _draw_images(
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
         grid[0, column].set_title(_plain(label), fontsize=11)
-
-
-def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | str]:
-    """A colour a class: the fixed palette while it lasts, then evenly spaced hues."""
-    if n_classes <= len(PALETTE):
-        return list(PALETTE[:n_classes])
-    return [colormaps["turbo"](value) for value in np.linspace(0.03, 0.97, n_classes)]
 
 
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
