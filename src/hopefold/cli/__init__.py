@@ -9,6 +9,8 @@ def main() -> None:
     """What the command ``hopefold`` runs."""
     try:
         from hopefold.cli.app import app
+
+        app()
     except ModuleNotFoundError as error:
         if str(error.name).startswith("hopefold"):
             raise
@@ -20,4 +22,3 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    app()

@@ -38,6 +38,7 @@ class Verbs(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a verb and exit with its status."""
         extra["standalone_mode"] = False
+        args = (sys.argv[1:] if args is None else list(args)) or ["--help"]
         with warnings.catch_warnings():
             _show_our_warnings()
             try:
@@ -54,8 +55,8 @@ class Verbs(TyperGroup):
 
 
 app = typer.Typer(
+    name="hopefold",
     cls=Verbs,
-    no_args_is_help=True,
     rich_markup_mode=None,  # its columns leave no room for words at 80 characters
     context_settings={"help_option_names": ["-h", "--help"]},
     help="See labelled data, and keep only what matters of it: maps and exemplars (HOPE, S-HOPE).",

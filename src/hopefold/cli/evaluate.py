@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -53,11 +54,12 @@ def evaluate(
         "ignore_extra": ignore_extra,
     }
     table = reading.read_for(fitted, data, label, **wishes)
-    y = reading.check_labels(table, data)
-    references = None
+    y = reading.labels_of(table, data, fitted.classes_)
+    table, references = replace(table, y=y), None
     if training is not None:
         references = reading.read_for(fitted, training, label, **wishes)
-        reading.check_labels(references, training)
+        y_training = reading.labels_of(references, training, fitted.classes_)
+        references = replace(references, y=y_training)
     shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {len(y):,} rows")
     found = _errors(fitted, table, references) | _judged(fitted, table)
     speed = _speed_ups(fitted, table, references or table)
@@ -74,7 +76,7 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
 
     from hopefold.evaluation import knn_error, left_out_error
 
-    y = _like_classes(table.y, fitted.classes_)
+    y = np.asarray(table.y)
     errors = {"references": float(np.mean(fitted.predict(table) != y))}
     points = fitted.transform(table)
     some = slice(None, BRUTE_FORCE_ROWS)
@@ -87,8 +89,7 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
             errors["all_columns_5nn"] = left_out_error(raw[some], y[some])
         among = f"the {len(y):,} rows, each left out in turn"
     else:
-        learned, y_learned = fitted.transform(references), references.y
-        y_learned = _like_classes(y_learned, fitted.classes_)
+        learned, y_learned = fitted.transform(references), np.asarray(references.y)
         errors["map_5nn"] = knn_error(learned, y_learned, points, y)
         if raw is not None and not sparse.issparse(references.X):
             apart = fitted.scale_.apply(references.X)
@@ -107,17 +108,6 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
     return {"n_rows": len(y), "errors": errors}
 
 
-def _like_classes(y: Any, classes: ndarray) -> ndarray:
-    """Labels in the model's own dtype, where they mean the same: 1 in a CSV, '1' in the model."""
-    import numpy as np
-
-    y = np.asarray(y)
-    if (y.dtype.kind in "OU") == (classes.dtype.kind in "OU"):
-        return y
-    known = {str(label): label for label in classes.tolist()}
-    return np.array([known.get(str(label), label) for label in y.tolist()], dtype=object)
-
-
 def _judged(fitted: Any, table: Table) -> dict[str, Any]:
     """Who is taken for whom, and how far the probabilities can be believed."""
     import numpy as np
@@ -127,7 +117,7 @@ def _judged(fitted: Any, table: Table) -> dict[str, Any]:
 
     shares = fitted.predict_proba(table)
     named = fitted.classes_[shares.argmax(axis=1)]
-    true = _like_classes(table.y, fitted.classes_)
+    true = np.asarray(table.y)
     strange = ~np.isin(true, fitted.classes_)
     if strange.any():
         shown.say(
@@ -169,7 +159,7 @@ def _speed_ups(fitted: Any, table: Table, references: Table) -> dict[str, SpeedU
     from hopefold.evaluation import counted_speed_up, measured_speed_up
 
     new, n_rows = table.X[:BRUTE_FORCE_ROWS], references.X.shape[0]
-    labels = _like_classes(references.y, fitted.classes_)
+    labels = cast("ndarray", references.y)
     found = {
         "by multiply-adds": counted_speed_up(fitted, n_rows),
         "by the clock, here": measured_speed_up(fitted, references.X, labels, new),

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopefold.cli import declared, options, outputs, reading, shown
-from hopefold.errors import InvalidParameter
+from hopefold.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
+    from numpy import ndarray
+
     from hopefold.data.tables import Table
 
 
@@ -63,7 +65,7 @@ def read(
 
     ids, drop = (wishes.pop(name, None) or () for name in ("ids", "drop"))
     table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **wishes)
-    reading.check_labels(table, data)
+    _check_classes(reading.labels_of(table, data), data)
     if shape is not None and table.image_shape is None:
         from hopefold.estimators.checks import check_pixels
 
@@ -71,6 +73,16 @@ def read(
         columns = replace(table.columns, image_shape=shape)
         table = replace(table, image_shape=shape, columns=columns)
     return table
+
+
+def _check_classes(y: ndarray, data: Path) -> None:
+    """Labels name classes; a measurement is no class."""
+    if y.dtype.kind == "f" and (y % 1 != 0).any():
+        shown_values = ", ".join(str(value) for value in y[:3])
+        raise InvalidInput(
+            f"the labels of {data} are measurements ({shown_values}, …), not classes: choose "
+            "another column (--label)."
+        )
 
 
 def make(kind: str, settings: Mapping[str, Any], table: Table) -> Any:

@@ -80,10 +80,20 @@ def read_for(
     return table
 
 
-def check_labels(table: Table, data: Path) -> ndarray:
-    """The labels, which have to be there."""
+def labels_of(table: Table, data: Path, classes: ndarray | None = None) -> ndarray:
+    """The labels, which have to be there.
+
+    Where a model's classes mean the same, they are told in its own dtype: 1 in a CSV, '1' in the
+    model.
+    """
+    import numpy as np
+
     if table.y is None:
         raise InvalidInput(
             f"{data} has no labels that are known: say where they are (--label COLUMN)."
         )
-    return table.y
+    y = np.asarray(table.y)
+    if classes is None or (y.dtype.kind in "OU") == (classes.dtype.kind in "OU"):
+        return y
+    known = {str(label): label for label in classes.tolist()}
+    return np.array([known.get(str(label), str(label)) for label in y.tolist()], dtype=object)

@@ -32,7 +32,7 @@ def report(
     table = reading.read_for(
         fitted, data, label, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
     )
-    y = reading.check_labels(table, data)
+    y = reading.labels_of(table, data, fitted.classes_)
     from hopefold.report.render import write_report
     from hopefold.report.scene import make_scene
 
@@ -40,8 +40,8 @@ def report(
         fitted,
         table.X,
         y,
-        ids=table.ids,
-        names=table.names,
+        ids=None if table.ids is None else table.ids.tolist(),
+        names=None if table.names is None else table.names.tolist(),
         image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
         title=title or f"{shown.title_of(fitted)} of {data}",
     )

@@ -130,10 +130,7 @@ def speed_ups(found: Mapping[str, SpeedUp], n_rows: int) -> None:
     table(
         f"Speed-up over brute-force 5-NN among {n_rows:,} rows",
         ("", "search only", "end to end"),
-        [
-            (name, times(one.search_only), times(one.end_to_end))
-            for name, one in found.items()
-        ],
+        [(name, times(one.search_only), times(one.end_to_end)) for name, one in found.items()],
     )
 
 

@@ -43,7 +43,10 @@ def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]
 
     A first column without a name has the rows' names, as R and pandas write them; it gets one.
     """
-    names = [name.strip() for name in table.column_names]
+    try:
+        names = [name.strip() for name in table.column_names]
+    except UnicodeDecodeError as error:
+        raise _no_utf8(source) from error
     ids = NAMELESS if names and not names[0] and NAMELESS not in names else None
     if ids:
         names[0] = ids
