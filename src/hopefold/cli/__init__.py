@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """What the command ``hopefold`` runs."""
+    # Threads that wait for each other would spin: beside any other work that makes a fit many
+    # times slower. Read when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from hopefold.cli.app import app
 
