@@ -44,7 +44,22 @@ def test_no_such_column_with_the_nearest_name(refuse, cells):
         "cells.csv has no column 'tyep': did you mean 'type'?"
     )
     assert "did you mean 'cell'?" in refuse(*FIT, "--id", "Cel")
-    assert "there is columns 'cell', 'size'" in refuse(*FIT, "--drop", "zzz")
+    assert "it has columns 'cell', 'size'" in refuse(*FIT, "--drop", "zzz")
+
+
+def test_what_is_read_is_never_overwritten(refuse, cells, cells_model):
+    assert "is what is read" in refuse(*FIT[:-1], "cells.csv", "--force")
+    line = refuse(
+        "predict", cells_model, "cells.csv", "-o", "../" + cells.parent.name + "/cells.csv"
+    )
+    assert "is what is read" in line
+
+
+def test_a_split_that_leaves_too_few_rows(refuse, here):
+    write_cells(here / "cells.csv", cell=None, tissue=None)
+    for share in ("0.01", "0.99", "1.5"):
+        line = refuse("compare", "cells.csv", *FIT[2:4], "--test-fraction", share, "-o", "m.png")
+        assert f"--test-fraction {share}" in line
 
 
 def test_no_label_lists_the_columns(refuse, cells):

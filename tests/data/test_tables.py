@@ -95,6 +95,19 @@ def test_the_names_of_rows_that_r_and_pandas_write_are_no_feature(cells, tmp_pat
     np.testing.assert_array_equal(again.X, table.X)
 
 
+def test_commas_at_the_ends_of_lines_are_no_column(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y,\n1,0,\n3,1,\n")
+    assert list(read_table(tmp_path / "t.csv", "y").names) == ["a"]
+
+
+def test_text_as_spreadsheets_write_it(tmp_path):
+    content = '"a";"y"\r\n"1,5";"ü; 1"\r\n"2,5";"v"\r\n\r\n'
+    (tmp_path / "t.csv").write_bytes(content.encode("utf-8-sig"))
+    table = read_table(tmp_path / "t.csv", "y")
+    assert table.X.tolist() == [[1.5], [2.5]]
+    assert table.y.tolist() == ["ü; 1", "v"]
+
+
 def test_a_column_called_row_is_a_feature(tmp_path):
     (tmp_path / "t.csv").write_text("row,a,y\n1,2,0\n3,4,1\n")
     assert list(read_table(tmp_path / "t.csv", "y").names) == ["row", "a"]

@@ -11,6 +11,8 @@ def main() -> None:
     # Threads that wait for each other would spin: beside any other work that makes a fit many
     # times slower. Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         from hopefold.cli.app import app
 

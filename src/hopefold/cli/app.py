@@ -116,5 +116,5 @@ def _show_our_warnings() -> None:
     """One line each; those of other libraries are not for the user of a command."""
     warnings.simplefilter("ignore")
     for kind in OURS:
-        warnings.simplefilter("always", kind)
+        warnings.simplefilter("default", kind)
     warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")

@@ -12,4 +12,7 @@ def bench(context: typer.Context) -> None:
     """
     from hopefold.bench.__main__ import app
 
-    app(args=context.args, prog_name="hopefold bench", standalone_mode=False)
+    arguments = context.args or ["--help"]
+    status = app(args=arguments, prog_name="hopefold bench", standalone_mode=False)
+    if status:
+        raise typer.Exit(status)

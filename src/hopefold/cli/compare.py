@@ -73,7 +73,7 @@ def compare(
     A table of their errors, and a picture of their maps side by side.
     """
     kinds = [options.find_method(name) for name in method or _usual_order()]
-    outputs.check_target(output, outputs.PICTURES, force=force)
+    outputs.check_target(output, outputs.PICTURES, force=force, reads=[data])
     if not 0 < test_fraction < 1:
         raise InvalidParameter(f"--test-fraction {test_fraction}: give a number from 0 to 1.")
     table = read(data, label, ids=ids, drop=drop, encode=encode, missing=missing)
@@ -113,7 +113,10 @@ def _split(table: Table, test_fraction: float, seed: int) -> Split:
             np.arange(len(y)), test_size=test_fraction, stratify=y, random_state=seed
         )
     except ValueError as error:
-        raise InvalidInput(f"the rows cannot be split ({error})") from error
+        raise InvalidParameter(
+            f"--test-fraction {test_fraction} of {len(y)} rows leaves too few for {len(classes)} "
+            "classes on one of the sides: choose another share."
+        ) from error
     tested = np.isin(np.arange(len(y)), test)
     return Split(some_rows(table, ~tested), some_rows(table, tested))
 
@@ -122,7 +125,8 @@ def _with_progress(kinds: list[str]) -> Iterator[str]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(kinds))
         for kind in kinds:
             progress.update(task, description=options.TITLES.get(kind, kind))

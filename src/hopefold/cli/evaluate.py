@@ -45,7 +45,7 @@ def evaluate(
 ) -> None:
     """Show errors, confusion, calibration and speed-ups."""
     if output is not None:
-        outputs.check_target(output, (".json",), force=force)
+        outputs.check_target(output, (".json",), force=force, reads=[model, data])
     fitted = reading.load_model(model)
     wishes: dict[str, Any] = {
         "ids": ids,
@@ -61,6 +61,7 @@ def evaluate(
         y_training = reading.labels_of(references, training, fitted.classes_)
         references = replace(references, y=y_training)
     shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {len(y):,} rows")
+    shown.say("(rows that it has learned from would flatter it)")
     found = _errors(fitted, table, references) | _judged(fitted, table)
     speed = _speed_ups(fitted, table, references or table)
     found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}

@@ -28,7 +28,7 @@ def exemplars(
     force: options.Force = False,
 ) -> None:
     """Write the exemplars: a table in your units, or images."""
-    outputs.check_target(output, (*outputs.TABLES, *outputs.PICTURES), force=force)
+    outputs.check_target(output, (*outputs.TABLES, *outputs.PICTURES), force=force, reads=[model])
     shape = options.image_shape(image_shape)
     fitted = reading.load_model(model)
     if fitted.exemplars_ is None:

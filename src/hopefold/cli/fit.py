@@ -45,7 +45,7 @@ def fit(
     kind = options.find_method(method)
     shape = options.image_shape(parameters.pop("image_shape"))
     settings = {"verbose": 1} | options.settings_of(kind, parameters)
-    outputs.check_target(output, force=force)
+    outputs.check_target(output, force=force, reads=[data])
     table = read(data, label, ids=ids, drop=drop, encode=encode, missing=missing, shape=shape)
     model = make(kind, settings, table)
     start = time.perf_counter()

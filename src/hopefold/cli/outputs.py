@@ -20,8 +20,13 @@ TABLES = (".csv", ".tsv", ".parquet", ".npz")
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def check_target(path: Path, endings: Sequence[str] = (), *, force: bool) -> None:
-    """Can it be written, and may it? Asked before hours of work, not after."""
+def check_target(
+    path: Path, endings: Sequence[str] = (), *, force: bool, reads: Sequence[Path] = ()
+) -> None:
+    """Can it be written, and may it? Asked before hours of work, not after.
+
+    What a verb ``reads`` is never overwritten.
+    """
     if path == STDOUT and ".csv" in endings:
         return
     if endings and path.suffix.lower() not in endings:
@@ -30,6 +35,8 @@ def check_target(path: Path, endings: Sequence[str] = (), *, force: bool) -> Non
         )
     if path.is_dir():
         raise InvalidParameter(f"cannot write {path}, which is a folder: name a file in it.")
+    if path.exists() and any(path.samefile(one) for one in reads if one.exists()):
+        raise InvalidParameter(f"{path} is what is read: give the result another name.")
     if path.exists() and not force:
         raise InvalidParameter(f"{path} is there: overwrite it with --force, or name another.")
     folder = path.resolve().parent

@@ -17,7 +17,7 @@ def predict(
     force: options.Force = False,
 ) -> None:
     """Write the classes of rows, and how probable each is."""
-    outputs.check_target(output, outputs.TABLES, force=force)
+    outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
     fitted = reading.load_model(model)
     table = reading.read_for(
         fitted, data, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra

@@ -26,7 +26,7 @@ def report(
     force: options.Force = False,
 ) -> None:
     """Write one HTML file that shows the map, to open offline."""
-    outputs.check_target(output, (".html", ".htm"), force=force)
+    outputs.check_target(output, (".html", ".htm"), force=force, reads=[model, data])
     shape = options.image_shape(image_shape)
     fitted = reading.load_model(model)
     table = reading.read_for(

@@ -92,8 +92,8 @@ def summary(model: Any, data: Table, source: str, seconds: float) -> None:
     n_rows, n_columns = data.X.shape
     _, counts = np.unique(np.asarray(data.y), return_counts=True)
     say(
-        f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} features, "
-        f"{len(counts)} classes"
+        f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
+        f"feature{'s' * (n_columns != 1)}, {len(counts)} classes"
     )
     rows = {"classes": listed(model.classes_.tolist())}
     encoded = data.columns.values
@@ -104,8 +104,8 @@ def summary(model: Any, data: Table, source: str, seconds: float) -> None:
     if model.validation_error_ is not None:
         guessing = percent(1 - counts.max() / n_rows)
         rows["held-out error"] = (
-            f"{percent(model.validation_error_)} of {model.validation_fraction:.0%} of the rows "
-            f"(guessing: {guessing})"
+            f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
+            f"rows (guessing: {guessing})"
         )
     rows["training error"] = percent(model.train_error_)
     if model.exemplars_ is not None:
@@ -116,7 +116,7 @@ def summary(model: Any, data: Table, source: str, seconds: float) -> None:
 
 def listed(values: Sequence[Any], most: int = 10) -> str:
     """Some of them, and how many there are."""
-    text = ", ".join(str(value) for value in values[:most])
+    text = ", ".join(repr(one) if ", " in str(one) else str(one) for one in values[:most])
     return text + (f", … ({len(values):,} in all)" if len(values) > most else "")
 
 

@@ -35,7 +35,7 @@ def transform(
     force: options.Force = False,
 ) -> None:
     """Write where the rows of a table lie in the map."""
-    outputs.check_target(output, outputs.TABLES, force=force)
+    outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
     fitted = reading.load_model(model)
     table = reading.read_for(
         fitted, data, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def with_means(columns: Columns, X: ndarray) -> Columns:
         name = column if features is None else str(features[column])
         raise InvalidInput(
             f"column {name!r} has no value in any row, so it has no mean: leave it out "
-            f"(--drop {name})."
+            f"(--drop {quote(str(name))})."
         )
     means = np.where(there, X, 0).sum(axis=0, dtype=np.float64) / counts
     return replace(columns, fills=means.astype(np.float32))
@@ -229,8 +230,8 @@ def _values(name: str, column: ndarray) -> tuple[str, ...]:
     if len(values) > min(MOST_VALUES, max(len(there) / 2, 10)):
         raise InvalidInput(
             f"column {name!r} has {len(values):,} different values in {len(there):,} rows, too "
-            f"many to be encoded: keep it beside the results (--id {name}), or leave it out "
-            f"(--drop {name})."
+            f"many to be encoded: keep it beside the results (--id {quote(name)}), or leave it out "
+            f"(--drop {quote(name)})."
         )
     return tuple(values)
 
@@ -242,7 +243,7 @@ def _no_number(name: str, column: ndarray, *, fitted: bool = False) -> str:
         return f"{what}, but the model was fitted on numbers there: correct it, or clear the cell."
     return (
         f"{what}: encode text columns (--encode), keep this one beside the results "
-        f"(--id {name}), or leave it out (--drop {name})."
+        f"(--id {quote(name)}), or leave it out (--drop {quote(name)})."
     )
 
 

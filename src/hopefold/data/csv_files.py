@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,14 +49,16 @@ def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]
         names = [name.strip() for name in table.column_names]
     except UnicodeDecodeError as error:
         raise _no_utf8(source) from error
+    if table.num_columns > 1 and not names[-1] and str(table.columns[-1].type) == "null":
+        table, names = table.select(range(len(names) - 1)), names[:-1]  # commas at the lines' ends
     ids = NAMELESS if names and not names[0] and NAMELESS not in names else None
     if ids:
         names[0] = ids
-    for name in names:
-        if not name:
-            raise InvalidInput(f"column {names.index(name) + 1} of {source} has no name: give one.")
-        if names.count(name) > 1:
-            raise InvalidInput(f"{source} has {names.count(name)} columns {name!r}: rename them.")
+    name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
+    if "" in names:
+        raise InvalidInput(f"column {names.index('') + 1} of {source} has no name: give one.")
+    if count > 1:
+        raise InvalidInput(f"{source} has {count} columns {name!r}: rename them.")
     if not names:
         raise InvalidInput(f"{source} has no columns.")
     arrays = {

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,7 +225,7 @@ def check_column(name: str, there: Iterable[str], source: str) -> None:
         return
     lowered = {one.lower(): one for one in names}
     close = difflib.get_close_matches(name.lower(), lowered, 1)
-    hint = f"did you mean {lowered[close[0]]!r}?" if close else f"there is {columns_called(names)}."
+    hint = f"did you mean {lowered[close[0]]!r}?" if close else f"it has {columns_called(names)}."
     if names and all(_looks_like_a_number(one) for one in names[:-1]) and not close:
         hint += " The first line looks like data: put a line of names above it."
     if not names:
@@ -257,5 +258,5 @@ def _check_names(
     if absent:
         remedy = "give the columns that the model was fitted on."
     else:
-        remedy = f"leave it out (--drop {extra[0]}), or all such (--ignore-extra)."
+        remedy = f"leave it out (--drop {quote(extra[0])}), or all such (--ignore-extra)."
     raise InvalidInput(f"{source} {' and '.join(wrong)}: {remedy}")
