@@ -123,7 +123,7 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
     for number in codes.argsort(kind="stable").tolist():
         image, values = "", tuple[str, ...]()
         if isinstance(looks, Columns) and looks.exemplar_values is not None:
-            values = tuple(f"{value:.4g}" for value in looks.exemplar_values[number])
+            values = tuple(words.plain(value) for value in looks.exemplar_values[number])
         elif isinstance(looks, Images) and looks.exemplars is not None:
             image = image_uri(looks.exemplars[number])
         yield Portrait(number, int(codes[number]), image, values)

@@ -31,8 +31,8 @@ function traces() {
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
     { color: scene.colours[code], size: pointSize, opacity }));
   const crosses = pointsTrace(mistakenRows, {
-    symbol: "x-thin", size: pointSize + 4, opacity: 1,
-    line: { color: inkColour(), width: 1.3 },
+    symbol: "x-thin", size: pointSize + (mistakenRows.length > 200 ? 1 : 4), opacity: 1,
+    line: { color: inkColour(), width: mistakenRows.length > 200 ? 1 : 1.3 },
   });
   crosses.hoverinfo = "skip";
   crosses.unselected = { marker: { opacity: 0 } };
@@ -46,7 +46,7 @@ function exemplarTrace() {
     x: exemplars.x,
     y: exemplars.y,
     hoverinfo: "none",
-    marker: { symbol: "circle-open", size: 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
+    marker: { symbol: "circle-open", size: exemplars.x.length > 60 ? 10 : 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
   };
 }
 
@@ -85,7 +85,7 @@ function plot() {
   map.prepend(backdrop);
   map.append(marks);
   map.on("plotly_afterplot", () => {
-    map.dataset.ready = "yes";
+    map.dataset.ready ??= performance.now();
     drawMarks();
   });
   map.on("plotly_relayouting", drawMarks);

@@ -3,7 +3,6 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL_HEIGHT = 18;
-const LETTER_WIDTH = 7;
 const LONGEST_NAME = 22;
 
 const map = document.getElementById("map");
@@ -39,6 +38,10 @@ const places = rowsOfClass
     y: median(rows.map(row => scene.y[row])),
   }));
 
+const crowded = places.length > 24;
+const letterWidth = crowded ? 6 : 7.5;
+if (crowded) marks.classList.add("crowded");
+
 // Where a place of the map lies in the plot, in pixels.
 function pixels(x, y) {
   const { xaxis, yaxis } = map._fullLayout;
@@ -68,7 +71,7 @@ function drawNames() {
     let name = scene.classes[code];
     if (name.length > LONGEST_NAME) name = `${name.slice(0, LONGEST_NAME - 1)}…`;
     const [left, top] = pixels(x, y);
-    const half = (name.length * LETTER_WIDTH) / 2 + 4;
+    const half = (name.length * letterWidth) / 2 + 4;
     const down = top - 16;
     const overlaps = boxes.some(box =>
       Math.abs(box.left - left) < box.half + half && Math.abs(box.down - down) < LABEL_HEIGHT);

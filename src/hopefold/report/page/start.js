@@ -72,6 +72,7 @@ function watchPaper() {
 
 plot();
 makeLegend();
+makeFilters();
 watchMap();
 watchButtons();
 watchSearch();
