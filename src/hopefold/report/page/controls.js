@@ -110,6 +110,7 @@ function watchSearch() {
   const list = document.getElementById("found");
   const choose = row => {
     list.hidden = true;
+    map.focus({ preventScroll: true });
     focusRow(row);
   };
   const show = () => {

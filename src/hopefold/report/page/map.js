@@ -29,7 +29,7 @@ function pointsTrace(rows, marker) {
 function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
-    { color: scene.colours[code], size: pointSize, opacity }));
+    { color: seenColour(code), size: pointSize, opacity }));
   const crosses = pointsTrace(mistakenRows, {
     symbol: "x-thin", size: pointSize + (mistakenRows.length > 200 ? 1 : 4), opacity: 1,
     line: { color: inkColour(), width: mistakenRows.length > 200 ? 1 : 1.3 },
@@ -55,6 +55,14 @@ function exemplarColours(alone) {
   const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
   return Array.from(exemplars.codes, (_, number) =>
     alone === undefined || alone === number ? red : faded);
+}
+
+// In the dark, classes are a little lighter, as in the style sheet.
+function seenColour(code, dark = matchMedia("(prefers-color-scheme: dark)").matches) {
+  const colour = scene.colours[code];
+  if (!dark) return colour;
+  const lighter = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16) * 0.84 + 255 * 0.16);
+  return `rgb(${lighter.map(Math.round).join()})`;
 }
 
 const inkColour = () => styleOf("--ink");

@@ -47,15 +47,19 @@ function watchSize() {
 
 // Colours are others in the dark and on paper, and paper is narrow.
 function watchPaper() {
-  const repaint = ink => {
+  const points = drawnClasses.map((_, trace) => trace);
+  const repaint = (ink, dark) => {
     Plotly.restyle(map, { "marker.line.color": ink }, [MISTAKES]);
-    Plotly.restyle(map, { "unselected.marker.color": styleOf("--faded") }, drawnClasses.map((_, k) => k));
+    Plotly.restyle(map, {
+      "marker.color": drawnClasses.map(code => seenColour(code, dark)),
+      "unselected.marker.color": styleOf("--faded"),
+    }, points);
     if (exemplars) Plotly.restyle(map, { "marker.color": [exemplarColours()] }, [EXEMPLARS]);
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(inkColour()));
   window.addEventListener("beforeprint", () => {
     printing = true;
-    repaint(PRINTED_INK);
+    repaint(PRINTED_INK, false);
     copyCanvases();
     const { width, height } = map._fullLayout;
     const scale = Math.min(1, PRINTED_WIDTH / width);
