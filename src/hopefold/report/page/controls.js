@@ -63,7 +63,10 @@ function lightCell(button) {
 }
 
 function watchButtons() {
-  const goToMap = () => map.scrollIntoView({ block: "center", behavior: "smooth" });
+  const goToMap = () => {
+    if (matchMedia("(max-width: 60rem)").matches) clearCard(); // it would lie over the map
+    map.scrollIntoView({ block: "center", behavior: "smooth" });
+  };
   for (const button of document.querySelectorAll("[data-exemplar]")) {
     button.addEventListener("click", () => {
       lightExemplar(Number(button.dataset.exemplar));

@@ -10,13 +10,16 @@ const MISTAKES = drawnClasses.length;
 const EXEMPLARS = MISTAKES + 1;
 
 // What is lit: all rows, or some, and why.
-const lit = { rows: null, words: "", code: undefined };
+const lit = { rows: null, words: "", code: undefined, exemplar: undefined };
+
+// Without WebGL, points are drawn as SVG: slower, and all the same else.
+const KIND = make("canvas").getContext("webgl") ? "scattergl" : "scatter";
 
 const pointSize = Math.min(8, Math.max(2.5, 60 / N_ROWS ** 0.3));
 
 function pointsTrace(rows, marker) {
   return {
-    type: "scattergl",
+    type: KIND,
     mode: "markers",
     x: Float32Array.from(rows, row => scene.x[row]),
     y: Float32Array.from(rows, row => scene.y[row]),
@@ -30,9 +33,10 @@ function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
     { color: seenColour(code), size: pointSize, opacity }));
+  const many = mistakenRows.length > 200; // then crosses are finer, so that points can be seen
   const crosses = pointsTrace(mistakenRows, {
-    symbol: "x-thin", size: pointSize + (mistakenRows.length > 200 ? 1 : 4), opacity: 1,
-    line: { color: inkColour(), width: mistakenRows.length > 200 ? 1 : 1.3 },
+    symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColour(), width: many ? 1 : 1.3 },
+    opacity: Math.min(1, 12 / mistakenRows.length ** 0.4),
   });
   crosses.hoverinfo = "skip";
   crosses.unselected = { marker: { opacity: 0 } };
@@ -41,7 +45,7 @@ function traces() {
 
 function exemplarTrace() {
   return exemplars && {
-    type: "scattergl",
+    type: KIND,
     mode: "markers",
     x: exemplars.x,
     y: exemplars.y,
@@ -50,11 +54,14 @@ function exemplarTrace() {
   };
 }
 
-// One of them alone, or all: open symbols cannot be faded as points are.
-function exemplarColours(alone) {
+// One of them, those of a class, none if other rows are lit, or all: open symbols cannot be faded as
+// points are.
+function exemplarColours() {
   const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
-  return Array.from(exemplars.codes, (_, number) =>
-    alone === undefined || alone === number ? red : faded);
+  return Array.from(exemplars.codes, (code, number) => {
+    if (lit.exemplar !== undefined) return number === lit.exemplar ? red : faded;
+    return !lit.rows || code === lit.code ? red : faded;
+  });
 }
 
 // In the dark, classes are a little lighter, as in the style sheet.
@@ -100,11 +107,12 @@ function plot() {
   map.on("plotly_relayout", drawMarks);
 }
 
-// Light some rows and fade all others; null lights all. An exemplar may be the only one that is lit.
+// Light some rows and fade all others; null lights all.
 function light(rows, words = "", options = {}) {
   lit.rows = rows && Array.from(rows);
   lit.words = words;
   lit.code = options.code;
+  lit.exemplar = options.exemplar;
   const chosen = rows && new Set(lit.rows);
   const selected = rowsOfTrace.map(mine => {
     if (!chosen) return null;
@@ -114,9 +122,8 @@ function light(rows, words = "", options = {}) {
   if (exemplars) {
     selected.push(null);
     const colours = rowsOfTrace.map((_, trace) => map.data[trace].marker.color);
-    changes["marker.color"] = [...colours, exemplarColours(options.exemplar)];
+    changes["marker.color"] = [...colours, exemplarColours()];
   }
-  regionShown = options.exemplar === undefined ? null : options.exemplar;
   const selections = options.keepOutline ? map.layout.selections || [] : [];
   Plotly.update(map, changes, { selections });
   showChosen();

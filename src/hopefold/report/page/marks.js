@@ -10,7 +10,6 @@ const marks = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
 const backdrop = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
 
 let focused = null;
-let regionShown = null;
 
 function drawOn(sheet, tag, attributes, text) {
   const element = document.createElementNS(SVG, tag);
@@ -60,9 +59,9 @@ function drawBackdrop() {
   for (const image of backdropImages) {
     for (const [name, value] of Object.entries(box)) image.setAttribute(name, value);
   }
-  const corners = regionShown === null ? [] : regionOf(regionShown);
+  const corners = lit.exemplar === undefined ? [] : regionOf(lit.exemplar);
   region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
-  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[regionShown]]);
+  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[lit.exemplar]]);
 }
 
 function drawNames() {
