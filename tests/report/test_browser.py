@@ -20,6 +20,7 @@ def sixty(tmp_path_factory, many_blobs):
     X, codes = many_blobs(60, 1_200)
     y = np.array([f"species {code:02d}" for code in range(60)])[codes]
     model = SHOPE(max_epochs=30, n_factors=40, n_units=40, random_state=0).fit(X[:600], y[:600])
+    X[-1] = 300  # like nothing else
     names = ["length", "width", "height", "mass", "age", "depth"]
     scene = make_scene(model, X[600:], y[600:], names=names, title="Sixty species")
     path = tmp_path_factory.mktemp("report") / "sixty.html"
@@ -153,6 +154,16 @@ def test_sixty_classes_have_a_chip_each_and_cards_show_telling_columns(visit, si
     values = [float(text) for text in table.page.locator(".columns td.number").all_inner_texts()]
     places = [scene.looks.names.index(name) for name in names]
     np.testing.assert_allclose(values, scene.looks.values[row, places], rtol=1e-3)
+    assert not table.wrong
+
+
+def test_a_row_like_nothing_else_is_marked(visit, sixty):
+    table = visit(sixty[1])
+    table.page.click("[data-special='far from everything']")
+    assert table.chosen() == "1 row far from everything learned"
+    table.page.click("#chosen tbody button")
+    assert table.page.locator("#card").get_attribute("data-row") == "599"
+    assert "far from everything learned" in table.card()
     assert not table.wrong
 
 

@@ -15,7 +15,7 @@ from hopefold.errors import NoSuchFolder
 from hopefold.report import scene as scenes
 from hopefold.report.curves import training_curves
 from hopefold.report.payload import payload, thumbnail_sheets, to_json
-from hopefold.report.render import render, write_report
+from hopefold.report.render import PAGE, SCRIPTS, render, write_report
 from hopefold.report.scene import make_scene
 
 
@@ -95,6 +95,12 @@ def test_curves_go_from_the_first_epoch_to_the_last_and_show_the_one_kept():
     assert loss.kept == pytest.approx((210.0, 50.0))
     assert error.last == "25.0\u202f%"
     assert training_curves([], kept=0) == []
+
+
+def test_every_script_of_the_page_is_in_it():
+    assert {path.name for path in PAGE.iterdir() if path.name.endswith(".js")} == {
+        f"{name}.js" for name in SCRIPTS
+    }
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing(digits_scene, tmp_path):
