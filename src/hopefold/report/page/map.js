@@ -49,7 +49,7 @@ function exemplarTrace() {
     mode: "markers",
     x: exemplars.x,
     y: exemplars.y,
-    hoverinfo: "none",
+    hoverinfo: "skip", // rows lie under them, and are what is pointed at
     marker: { symbol: "circle-open", size: exemplars.x.length > 60 ? 10 : 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
   };
 }

@@ -2,16 +2,12 @@
 
 // The ink of the style sheet in the light, and a width that paper has.
 const PRINTED_INK = "#22252b";
-const PRINTED_WIDTH = 700;
+const PRINTED_WIDTH = 680;
 
 function watchMap() {
-  map.on("plotly_hover", ({ points: [point] }) => {
-    if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
-  });
-  map.on("plotly_click", ({ points: [point] }) => {
-    if (point.curveNumber === EXEMPLARS) lightExemplar(point.pointNumber);
-    else if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
-  });
+  const show = ({ points: [point] }) => showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
+  map.on("plotly_hover", show);
+  map.on("plotly_click", show);
   map.on("plotly_selected", event => {
     if (!event?.lassoPoints && !event?.range) return; // not drawn by hand, but by `light`
     const rows = event.points.filter(point => point.curveNumber < MISTAKES)
