@@ -53,3 +53,4 @@ clean:
 
 pictures: demo
 	cp demo/map.png demo/exemplars.png docs/images/
+	$(VENV)/bin/python benchmarks/report_pictures.py

@@ -22,7 +22,12 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.data.tables import Table
-from hopefold.errors import InvalidParameter, NoValidationWarning
+from hopefold.errors import (
+    InvalidInput,
+    InvalidParameter,
+    MissingPackage,
+    NoValidationWarning,
+)
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
@@ -30,6 +35,7 @@ from hopefold.estimators.parameters import Parameters
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+    from matplotlib.figure import Figure
     from numpy import ndarray
 
 
@@ -157,6 +163,31 @@ class SupervisedEmbedding(
         from hopefold.estimators.files import save
 
         save(self, path)
+
+    def plot(self, X: Any, y: Any) -> Figure:
+        """Draw the map of labelled rows, with mistaken ones crossed; notebooks show it.
+
+        Returns a matplotlib figure, whose ``savefig`` writes PNG, SVG and PDF.
+        """
+        check_is_fitted(self)
+        try:
+            from hopefold.report.figures import draw_map
+        except ImportError as error:
+            raise MissingPackage(
+                f"a map is drawn with {error.name}, which is not installed: "
+                "pip install 'hopefold[cli]'."
+            ) from error
+        points, labels = self._embed(X), np.asarray(y)
+        if labels.shape != (len(points),):
+            raise InvalidInput(f"there are {len(points)} rows and labels of shape {labels.shape}.")
+        if points.shape[1] != 2:
+            raise InvalidParameter(
+                f"a map of two dimensions can be drawn, but this one has {points.shape[1]}: "
+                "fit with n_components=2."
+            )
+        mistaken = self.classes_[decide(points, *self._references())] != labels
+        title = f"{type(self).__name__}: {mistaken.sum():,} of {len(points):,} rows mistaken"
+        return draw_map(points, labels, self.exemplar_embedding_, mistaken, title=title)
 
     @property
     def exemplar_embedding_(self) -> Any:

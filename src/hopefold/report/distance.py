@@ -13,8 +13,12 @@ from hopefold.estimators.base import SupervisedEmbedding
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Widths of the middle half of all distances, above it, from which on a row is far (Tukey's rule).
+#: Widths of the middle half of all distances, above it, from which on a row is far: Tukey's rule,
+#: by logarithms, as distances are lopsided.
 FENCE = 3.0
+
+#: A reference may be the row itself, so the nearest few are looked at.
+NEARBY = 5
 
 #: Rows whose distances are computed at once.
 CHUNK = 4_096
@@ -29,12 +33,14 @@ def far_from_all(
     exemplars. If no row is known to have been learned from, all rows are what is usual.
     """
     if model.exemplars_ is None:
-        distances = nearest(points, model.reference_embedding_, 1)[0][:, 0]
+        references = model.reference_embedding_
+        distances = nearest(points, references, min(NEARBY, len(references)))[0][:, -1]
     else:
         distances = _distances(rows, Rows(model.exemplars_, model.scale_))
     usual = distances[training] if training.any() else distances
     quarter, three_quarters = np.quantile(usual, [0.25, 0.75])
-    far: ndarray = distances > three_quarters + FENCE * (three_quarters - quarter)
+    fence = three_quarters * (three_quarters / quarter) ** FENCE if quarter > 0 else np.inf
+    far: ndarray = distances > fence
     return far
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,15 @@ from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
 
 if TYPE_CHECKING:
     from numpy import ndarray
+
+
+class Drawing(Figure):
+    """A figure that a notebook shows, whichever backend matplotlib has there."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ def draw_map(
     >>> figure = draw_map(np.zeros((2, 2)), np.array(["a", "b"]))
 
     """
-    figure = Figure(figsize=(7, 7), layout="constrained")
+    figure = Drawing(figsize=(7, 7), layout="constrained")
     _draw_panel(figure.add_subplot(), Panel(points, labels, exemplars, mistaken, title))
     return figure
 
@@ -71,7 +81,7 @@ def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -
     """
     n_rows = -(-len(panels) // n_columns)
     size = (5 * n_columns, 5.2 * n_rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Drawing(figsize=size, layout="constrained")
     for number, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(n_rows, n_columns, number)
         _draw_panel(axes, panel, rasterized=True)
@@ -163,7 +173,7 @@ def draw_galleries(
     shapes = [np.unique(labels, return_counts=True)[1] for _, labels in galleries.values()]
     heights = [counts.max() + 0.9 for counts in shapes]
     width = 1 + max(len(counts) for counts in shapes)
-    figure = Figure(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
+    figure = Drawing(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
     parts = figure.subfigures(len(galleries), height_ratios=heights, squeeze=False)[:, 0]
     for part, (name, (exemplars, labels)) in zip(parts, galleries.items(), strict=True):
         _draw_images(part, exemplars, labels, image_shape, limits)

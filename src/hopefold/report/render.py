@@ -14,7 +14,7 @@ from hopefold.errors import MissingPackage
 from hopefold.report import words
 from hopefold.report.curves import HEIGHT, WIDTH, training_curves
 from hopefold.report.looks import Columns, Images
-from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
+from hopefold.report.palette import class_colours
 from hopefold.report.payload import image_uri, thumbnail_sheets, to_json
 from hopefold.report.scene import Scene
 from hopefold.store import write_atomically
@@ -73,7 +73,6 @@ def render(scene: Scene) -> str:
         data=to_json(scene),
         sheets=thumbnail_sheets(scene.looks) if isinstance(scene.looks, Images) else [],
         colours=class_colours(len(scene.classes)),
-        exemplar_colour=EXEMPLAR_COLOUR,
         gallery=list(_gallery(scene)),
         confusions=_confusions(scene),
         numbered=len(scene.classes) <= MOST_NUMBERED,
@@ -123,7 +122,7 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
     for number in codes.argsort(kind="stable").tolist():
         image, values = "", tuple[str, ...]()
         if isinstance(looks, Columns) and looks.exemplar_values is not None:
-            values = tuple(f"{value:.4g}" for value in looks.exemplar_values[number])
+            values = tuple(words.plain(value) for value in looks.exemplar_values[number])
         elif isinstance(looks, Images) and looks.exemplars is not None:
             image = image_uri(looks.exemplars[number])
         yield Portrait(number, int(codes[number]), image, values)

@@ -141,7 +141,8 @@ def make_scene(
         checks.check_image_shape(shape)
         checks.check_pixels(shape, X.shape[1])
     if names is None:
-        names = tuple(map(str, getattr(model, "feature_names_in_", range(X.shape[1]))))
+        numbered = [f"column {number}" for number in range(X.shape[1])]
+        names = tuple(map(str, getattr(model, "feature_names_in_", numbered)))
 
     points = _quietly(model.transform, X)
     classes, true = _codes(model.classes_, y)

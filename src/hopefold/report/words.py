@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hopefold.estimators.checks import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement
 from hopefold.report.scene import Scene
@@ -61,10 +63,15 @@ def size(n_bytes: int) -> str:
     """``820 B``, ``12 kB``, ``1.1 MB``."""
     if n_bytes < 1_000:
         return f"{n_bytes}{NARROW}B"
-    for unit, width in (("kB", 1e3), ("MB", 1e6)):
-        if n_bytes < 1_000 * width:
-            return f"{n_bytes / width:.3g}{NARROW}{unit}"
-    return f"{n_bytes / 1e9:,.3g}{NARROW}GB"
+    power = min(int(np.log10(n_bytes / 0.9995)) // 3, 3)
+    number = n_bytes / 1_000**power
+    digits = max(0, 2 - int(np.log10(number)))
+    return f"{number:,.{digits}f}{NARROW}{'kMG'[power - 1]}B"
+
+
+def plain(value: float) -> str:
+    """Four digits of a small number, all before the point of a large one."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
 
 
 def _error(found: Judgement) -> Headline:

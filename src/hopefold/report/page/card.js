@@ -1,6 +1,7 @@
 // The card of the row in focus.
 
 const card = document.getElementById("card");
+const hint = card.querySelector(".hint");
 const N_NEIGHBORS = 5;
 const N_VALUES = 6;
 
@@ -19,6 +20,13 @@ function showCard(row) {
   drawMarks();
 }
 
+function clearCard() {
+  focused = null;
+  delete card.dataset.row;
+  card.replaceChildren(hint);
+  drawMarks();
+}
+
 function makeHead(row) {
   const head = make("div", { class: "head" });
   if (scene.images) head.append(makeThumbnail(row, 104));
@@ -30,7 +38,8 @@ function makeHead(row) {
   head.append(make("div", {},
     make("h3", { text: scene.ids ? idOf(row) : `Row ${idOf(row)}` }),
     make("p", { class: "badges" }, ...badges.map(badge =>
-      make("span", { class: `badge ${badge.split(" ")[0]}`, text: badge })))));
+      make("span", { class: `badge ${badge.split(" ")[0]}`, text: badge })))),
+  makeButton("×", clearCard, { class: "close", "aria-label": "Close the card" }));
   return head;
 }
 

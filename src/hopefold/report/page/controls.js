@@ -26,6 +26,10 @@ function makeLegend() {
       makeLabel(code), make("span", { class: "quiet", text: thousands(rows.length) }));
     legend.append(button);
   }
+}
+
+function makeFilters() {
+  const filters = document.getElementById("filters");
   const special = {
     mistaken: [isMistaken, "mistaken"],
     new: [row => !isTraining(row), "not learned from"],
@@ -36,10 +40,9 @@ function makeLegend() {
     const rows = allRows.filter(holds);
     if (!rows.length || rows.length === N_ROWS) continue;
     const button = makeButton(name, () => toggle(button, rows, words),
-      { class: "chip special", "aria-pressed": "false", data: { special: name } },
-    );
+      { class: "chip", "aria-pressed": "false", data: { special: name } });
     button.append(make("span", { class: "quiet", text: thousands(rows.length) }));
-    legend.append(button);
+    filters.append(button);
   }
 }
 
@@ -48,7 +51,7 @@ function lightExemplar(number) {
   const rows = allRows.filter(row => nearestExemplar(scene.x[row], scene.y[row]).number === number);
   const name = scene.classes[exemplars.codes[number]];
   toggle(button, rows, `nearest to exemplar ${number + 1}, of class ${name}`,
-    { exemplar: number });
+    { exemplar: number, code: exemplars.codes[number] });
 }
 
 function lightCell(button) {
@@ -60,7 +63,10 @@ function lightCell(button) {
 }
 
 function watchButtons() {
-  const goToMap = () => map.scrollIntoView({ block: "center", behavior: "smooth" });
+  const goToMap = () => {
+    if (matchMedia("(max-width: 60rem)").matches) clearCard(); // it would lie over the map
+    map.scrollIntoView({ block: "center", behavior: "smooth" });
+  };
   for (const button of document.querySelectorAll("[data-exemplar]")) {
     button.addEventListener("click", () => {
       lightExemplar(Number(button.dataset.exemplar));
@@ -107,6 +113,7 @@ function watchSearch() {
   const list = document.getElementById("found");
   const choose = row => {
     list.hidden = true;
+    map.focus({ preventScroll: true });
     focusRow(row);
   };
   const show = () => {

@@ -10,13 +10,16 @@ const MISTAKES = drawnClasses.length;
 const EXEMPLARS = MISTAKES + 1;
 
 // What is lit: all rows, or some, and why.
-const lit = { rows: null, words: "", code: undefined };
+const lit = { rows: null, words: "", code: undefined, exemplar: undefined };
+
+// Without WebGL, points are drawn as SVG: slower, and all the same else.
+const KIND = make("canvas").getContext("webgl") ? "scattergl" : "scatter";
 
 const pointSize = Math.min(8, Math.max(2.5, 60 / N_ROWS ** 0.3));
 
 function pointsTrace(rows, marker) {
   return {
-    type: "scattergl",
+    type: KIND,
     mode: "markers",
     x: Float32Array.from(rows, row => scene.x[row]),
     y: Float32Array.from(rows, row => scene.y[row]),
@@ -29,10 +32,11 @@ function pointsTrace(rows, marker) {
 function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
-    { color: scene.colours[code], size: pointSize, opacity }));
+    { color: seenColour(code), size: pointSize, opacity }));
+  const many = mistakenRows.length > 200; // then crosses are finer, so that points can be seen
   const crosses = pointsTrace(mistakenRows, {
-    symbol: "x-thin", size: pointSize + 4, opacity: 1,
-    line: { color: inkColour(), width: 1.3 },
+    symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColour(), width: many ? 1 : 1.3 },
+    opacity: Math.min(1, 12 / mistakenRows.length ** 0.4),
   });
   crosses.hoverinfo = "skip";
   crosses.unselected = { marker: { opacity: 0 } };
@@ -41,20 +45,31 @@ function traces() {
 
 function exemplarTrace() {
   return exemplars && {
-    type: "scattergl",
+    type: KIND,
     mode: "markers",
     x: exemplars.x,
     y: exemplars.y,
-    hoverinfo: "none",
-    marker: { symbol: "circle-open", size: 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
+    hoverinfo: "skip", // rows lie under them, and are what is pointed at
+    marker: { symbol: "circle-open", size: exemplars.x.length > 60 ? 10 : 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
   };
 }
 
-// One of them alone, or all: open symbols cannot be faded as points are.
-function exemplarColours(alone) {
+// One of them, those of a class, none if other rows are lit, or all: open symbols cannot be faded as
+// points are.
+function exemplarColours() {
   const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
-  return Array.from(exemplars.codes, (_, number) =>
-    alone === undefined || alone === number ? red : faded);
+  return Array.from(exemplars.codes, (code, number) => {
+    if (lit.exemplar !== undefined) return number === lit.exemplar ? red : faded;
+    return !lit.rows || code === lit.code ? red : faded;
+  });
+}
+
+// In the dark, classes are a little lighter, as in the style sheet.
+function seenColour(code, dark = matchMedia("(prefers-color-scheme: dark)").matches) {
+  const colour = scene.colours[code];
+  if (!dark) return colour;
+  const lighter = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16) * 0.84 + 255 * 0.16);
+  return `rgb(${lighter.map(Math.round).join()})`;
 }
 
 const inkColour = () => styleOf("--ink");
@@ -85,18 +100,19 @@ function plot() {
   map.prepend(backdrop);
   map.append(marks);
   map.on("plotly_afterplot", () => {
-    map.dataset.ready = "yes";
+    map.dataset.ready ??= performance.now();
     drawMarks();
   });
   map.on("plotly_relayouting", drawMarks);
   map.on("plotly_relayout", drawMarks);
 }
 
-// Light some rows and fade all others; null lights all. An exemplar may be the only one that is lit.
+// Light some rows and fade all others; null lights all.
 function light(rows, words = "", options = {}) {
   lit.rows = rows && Array.from(rows);
   lit.words = words;
   lit.code = options.code;
+  lit.exemplar = options.exemplar;
   const chosen = rows && new Set(lit.rows);
   const selected = rowsOfTrace.map(mine => {
     if (!chosen) return null;
@@ -106,9 +122,8 @@ function light(rows, words = "", options = {}) {
   if (exemplars) {
     selected.push(null);
     const colours = rowsOfTrace.map((_, trace) => map.data[trace].marker.color);
-    changes["marker.color"] = [...colours, exemplarColours(options.exemplar)];
+    changes["marker.color"] = [...colours, exemplarColours()];
   }
-  regionShown = options.exemplar === undefined ? null : options.exemplar;
   const selections = options.keepOutline ? map.layout.selections || [] : [];
   Plotly.update(map, changes, { selections });
   showChosen();

@@ -3,7 +3,6 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL_HEIGHT = 18;
-const LETTER_WIDTH = 7;
 const LONGEST_NAME = 22;
 
 const map = document.getElementById("map");
@@ -11,7 +10,6 @@ const marks = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
 const backdrop = drawOn(null, "svg", { class: "marks", "aria-hidden": "true" });
 
 let focused = null;
-let regionShown = null;
 
 function drawOn(sheet, tag, attributes, text) {
   const element = document.createElementNS(SVG, tag);
@@ -39,6 +37,10 @@ const places = rowsOfClass
     y: median(rows.map(row => scene.y[row])),
   }));
 
+const crowded = places.length > 24;
+const letterWidth = crowded ? 6 : 7.5;
+if (crowded) marks.classList.add("crowded");
+
 // Where a place of the map lies in the plot, in pixels.
 function pixels(x, y) {
   const { xaxis, yaxis } = map._fullLayout;
@@ -57,9 +59,9 @@ function drawBackdrop() {
   for (const image of backdropImages) {
     for (const [name, value] of Object.entries(box)) image.setAttribute(name, value);
   }
-  const corners = regionShown === null ? [] : regionOf(regionShown);
+  const corners = lit.exemplar === undefined ? [] : regionOf(lit.exemplar);
   region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
-  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[regionShown]]);
+  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[lit.exemplar]]);
 }
 
 function drawNames() {
@@ -68,7 +70,7 @@ function drawNames() {
     let name = scene.classes[code];
     if (name.length > LONGEST_NAME) name = `${name.slice(0, LONGEST_NAME - 1)}…`;
     const [left, top] = pixels(x, y);
-    const half = (name.length * LETTER_WIDTH) / 2 + 4;
+    const half = (name.length * letterWidth) / 2 + 4;
     const down = top - 16;
     const overlaps = boxes.some(box =>
       Math.abs(box.left - left) < box.half + half && Math.abs(box.down - down) < LABEL_HEIGHT);

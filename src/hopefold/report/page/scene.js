@@ -66,7 +66,7 @@ const countRows = number => `${thousands(number)} ${number === 1 ? "row" : "rows
 const asPercent = share =>
   share > 0.9995 && share < 1 ? "> 99.9\u202f%" : `${(100 * share).toFixed(1)}\u202f%`;
 const asNumber = value =>
-  Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+  Math.abs(value) >= 1000 ? thousands(Math.round(value)) : String(Number(value.toPrecision(4)));
 
 // An element with text and children. Text from the data is only ever set as text, never as HTML.
 function make(tag, options = {}, ...children) {

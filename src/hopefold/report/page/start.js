@@ -2,16 +2,12 @@
 
 // The ink of the style sheet in the light, and a width that paper has.
 const PRINTED_INK = "#22252b";
-const PRINTED_WIDTH = 700;
+const PRINTED_WIDTH = 680;
 
 function watchMap() {
-  map.on("plotly_hover", ({ points: [point] }) => {
-    if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
-  });
-  map.on("plotly_click", ({ points: [point] }) => {
-    if (point.curveNumber === EXEMPLARS) lightExemplar(point.pointNumber);
-    else if (point.curveNumber < MISTAKES) showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
-  });
+  const show = ({ points: [point] }) => showCard(rowsOfTrace[point.curveNumber][point.pointNumber]);
+  map.on("plotly_hover", show);
+  map.on("plotly_click", show);
   map.on("plotly_selected", event => {
     if (!event?.lassoPoints && !event?.range) return; // not drawn by hand, but by `light`
     const rows = event.points.filter(point => point.curveNumber < MISTAKES)
@@ -47,15 +43,19 @@ function watchSize() {
 
 // Colours are others in the dark and on paper, and paper is narrow.
 function watchPaper() {
-  const repaint = ink => {
+  const points = drawnClasses.map((_, trace) => trace);
+  const repaint = (ink, dark) => {
     Plotly.restyle(map, { "marker.line.color": ink }, [MISTAKES]);
-    Plotly.restyle(map, { "unselected.marker.color": styleOf("--faded") }, drawnClasses.map((_, k) => k));
+    Plotly.restyle(map, {
+      "marker.color": drawnClasses.map(code => seenColour(code, dark)),
+      "unselected.marker.color": styleOf("--faded"),
+    }, points);
     if (exemplars) Plotly.restyle(map, { "marker.color": [exemplarColours()] }, [EXEMPLARS]);
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(inkColour()));
   window.addEventListener("beforeprint", () => {
     printing = true;
-    repaint(PRINTED_INK);
+    repaint(PRINTED_INK, false);
     copyCanvases();
     const { width, height } = map._fullLayout;
     const scale = Math.min(1, PRINTED_WIDTH / width);
@@ -72,6 +72,7 @@ function watchPaper() {
 
 plot();
 makeLegend();
+makeFilters();
 watchMap();
 watchButtons();
 watchSearch();
