@@ -155,3 +155,12 @@ def test_an_existing_file_stays_unless_forced(run, cells):
     assert cells.with_name("m.hope").read_text() == "mine"
     run(*options, *QUICK, "--force")
     load("m.hope")
+
+
+def test_warnings_are_lines_of_their_own(run, here):
+    numbers = [row * 7919 % 101 for row in range(90)]
+    noise = write_cells(here / "t.csv", size=numbers, age=None, tissue=None, cell=None)
+    said = run("fit", noise, "--label", "type", "-o", "m", *QUICK).stderr
+    warned = [line for line in said.splitlines() if line.startswith("hopefold: warning: ")]
+    assert len(warned) == 1
+    assert ".py" not in said

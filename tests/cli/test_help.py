@@ -30,21 +30,21 @@ def busy_seconds():
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"]], ids=" ".join)
 def test_help_answers_in_under_half_a_second(arguments):
     seconds = []
-    for _ in range(4):
+    while len(seconds) < 5 and not (seconds and min(seconds) < 0.5):
         before = busy_seconds()
         subprocess.run([*HOPEFOLD, *arguments], check=True, stdout=subprocess.DEVNULL)
         seconds.append(busy_seconds() - before)
     assert min(seconds) < 0.5
 
 
-@pytest.mark.parametrize("arguments", [[], *([verb] for verb in VERBS if verb != "bench")])
-def test_help_loads_neither_torch_nor_scikit_learn(arguments):
+def test_help_of_any_verb_loads_neither_torch_nor_scikit_learn():
     code = (
         "import sys\n"
-        f"sys.argv = ['hopefold', *{arguments}, '--help']\n"
         "from hopefold.cli import main\n"
-        "try:\n    main()\n"
-        "except SystemExit as done:\n    assert done.code == 0, done.code\n"
+        f"for arguments in [[], *([verb] for verb in {VERBS} if verb != 'bench')]:\n"
+        "    sys.argv = ['hopefold', *arguments, '--help']\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as done:\n        assert done.code == 0, done.code\n"
         "heavy = {'torch', 'sklearn', 'numpy', 'scipy', 'pyarrow', 'matplotlib'} & {*sys.modules}\n"
         "assert not heavy, heavy\n"
     )

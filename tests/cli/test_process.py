@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cells import QUICK, write_cells
-from hopefold import load
-
 HOPEFOLD = Path(sys.executable).with_name("hopefold")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
 TABLE = ("--label", "type", "--drop", "cell", "--encode")
@@ -31,14 +28,13 @@ def one_line(done):
     return done.stderr
 
 
-def test_standard_input_to_standard_output(cells):
-    done = call("fit", "-", *TABLE, "-o", "m.hope", *QUICK, input=cells.read_text())
-    assert done.returncode == 0, done.stderr
-    done = call("predict", "m.hope", "-", "--id", "cell", input=cells.read_text())
+def test_standard_input_to_standard_output(cells, cells_model):
+    done = call("predict", cells_model, "-", "--id", "cell", input=cells.read_text())
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 91
-    assert lines[0].startswith('"cell","predicted"') or lines[0].startswith("cell,predicted")
+    assert lines[0].startswith('"cell","predicted"')
+    assert not done.stderr
 
 
 def test_a_mistake_is_one_line_and_exit_status_2(cells):
@@ -78,19 +74,6 @@ def test_a_read_only_disk_is_told_before_any_work(cells):
     assert time.monotonic() - start < 20
 
 
-def test_warnings_are_lines_of_their_own(here):
-    noise = write_cells(
-        here / "t.csv", size=[row * 7919 % 101 for row in range(90)], age=None, tissue=None
-    )
-    done = call("fit", noise, "--label", "type", "--drop", "cell", "-o", "m", *QUICK)
-    assert done.returncode == 0, done.stderr
-    warned = [line for line in done.stderr.splitlines() if line.startswith("hopefold: warning: ")]
-    assert len(warned) == 1
-    assert "site-packages" not in done.stderr
-    assert ".py:" not in done.stderr
-    load("m")
-
-
 def test_the_module_is_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "hopefold", "--version"], capture_output=True, text=True, check=True
@@ -102,9 +85,3 @@ def test_without_typer_the_command_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; from hopefold.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'hopefold[cli]'" in one_line(done)
-
-
-def test_the_benches_are_there(here):
-    assert "ruler" in call("bench", "--help").stdout
-    done = call("bench", "tables", "--name", "nothing")
-    assert "'nothing' is no table" in one_line(done)
