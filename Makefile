@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python -m
 .PHONY: help demo test check format bench-quick bench-speed bench-paper pictures clean
 
 help:
-	@echo "make demo    fit the digits, print the table, draw the map (demo/)"
+	@echo "make demo    fit the digits, print the table, draw the map, write a report (demo/)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, imports"
 	@echo "make format  let ruff format and mend"
@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY)
-	$(RUN) hopefold.cli.demo
+	$(VENV)/bin/hopefold demo --force
 
 test: $(READY)
 	$(RUN) pytest
@@ -53,3 +53,4 @@ clean:
 
 pictures: demo
 	cp demo/map.png demo/exemplars.png docs/images/
+	$(VENV)/bin/python benchmarks/report_pictures.py

@@ -196,3 +196,29 @@ def vote(distances, labels, n_neighbors):
 def kernel_mass(point, references, labels, n_classes):
     q = exemplar_q(point, references)
     return np.array([sum(q[j] for j in range(len(q)) if labels[j] == k) for k in range(n_classes)])
+
+
+def left_out_error(points, labels, n_neighbors):
+    wrong = 0
+    for i in range(len(points)):
+        others = [j for j in range(len(points)) if j != i]
+        distances = [squared_distance(points[i], points[j]) for j in others]
+        wrong += vote(distances, [labels[j] for j in others], n_neighbors) != labels[i]
+    return wrong / len(points)
+
+
+def calibration_error(probabilities, right, n_bins):
+    """Over bins: share of the rows × |mean probability − share of the right ones|."""
+    total = 0.0
+    for k in range(n_bins):
+        last = k == n_bins - 1
+        mine = [
+            i
+            for i, p in enumerate(probabilities)
+            if k / n_bins <= p and (p < (k + 1) / n_bins or last)
+        ]
+        if mine:
+            promised = sum(probabilities[i] for i in mine) / len(mine)
+            came_true = sum(bool(right[i]) for i in mine) / len(mine)
+            total += len(mine) / len(probabilities) * abs(promised - came_true)
+    return total

@@ -3,14 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import oracles
 from hopefold import HOPE, SHOPE
 from hopefold.errors import InvalidParameter
 from hopefold.evaluation import (
+    calibration,
     counted_speed_up,
     exemplar_distances,
     kept_by_model,
     kept_by_neighbors,
     knn_error,
+    left_out_error,
     measured_speed_up,
     operations,
     seconds_in_turns,
@@ -21,6 +24,38 @@ def test_knn_error_counts_mistakes_in_any_labels():
     references, labels = np.array([[0.0], [1.0], [9.0], [10.0]]), ["cat", "cat", "dog", "dog"]
     points = np.array([[0.5], [9.5], [8.0], [2.0]])
     assert knn_error(references, labels, points, ["cat", "dog", "cat", "cat"], 2) == 0.25
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 5])
+def test_neighbours_without_the_point_itself(n_neighbors):
+    random = np.random.RandomState(0)
+    points, labels = random.normal(size=(40, 2)), random.randint(3, size=40)
+    expected = oracles.left_out_error(points, labels, n_neighbors)
+    assert left_out_error(points, labels, n_neighbors) == pytest.approx(expected)
+
+
+def test_a_point_is_left_out_even_where_many_lie_in_its_place():
+    labels = np.arange(10)  # each is alone in its class: all are misjudged
+    assert left_out_error(np.zeros((10, 2)), labels, 3) == 1
+
+
+@pytest.mark.parametrize("n_bins", [1, 4, 10])
+def test_calibration_is_that_of_the_loops(n_bins):
+    random = np.random.RandomState(0)
+    probabilities = np.append(random.randint(0, 33, size=200) / 32, 1.0)  # also on bins' borders
+    right = random.rand(201) < probabilities**2
+    found = calibration(probabilities, right, n_bins)
+    expected = oracles.calibration_error(probabilities, right, n_bins)
+    assert found.error == pytest.approx(expected)
+    assert found.counts.sum() == 201
+
+
+def test_calibration_by_hand():
+    found = calibration([0.95, 0.95, 0.55, 0.55], [True, True, True, False])
+    assert found.counts.tolist() == [2, 2]
+    np.testing.assert_allclose(found.promised, [0.55, 0.95])
+    np.testing.assert_allclose(found.came_true, [0.5, 1])
+    assert found.error == pytest.approx(0.05)
 
 
 def test_distances_to_centres_are_in_radii_of_the_exemplars_own_class():

@@ -50,6 +50,10 @@ class NoRoomOnDisk(HopefoldError, OSError):
     """A temporary file cannot be written."""
 
 
+class CannotWrite(HopefoldError, OSError):
+    """A file cannot be written: no room, or a disk that is read only."""
+
+
 class NotEnoughMemory(HopefoldError, MemoryError):
     """A fit that would need more memory than there is."""
 

@@ -61,6 +61,63 @@ def misjudged(
     return wrong
 
 
+def left_out_error(points: ndarray, labels: ndarray, n_neighbors: int = 5) -> float:
+    """Share of the points that their nearest others misjudge: k-NN with each point left out.
+
+    Examples
+    --------
+    >>> from hopefold.evaluation import left_out_error
+    >>> left_out_error([[0.0], [1.0], [2.0], [9.0]], ["a", "a", "a", "b"], n_neighbors=1)
+    0.25
+
+    """
+    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    n_nearest = min(n_neighbors, len(codes) - 1)
+    _, indices = nearest(points, points, n_nearest + 1)
+    others = indices != np.arange(len(codes))[:, None]
+    others[others.all(axis=1), -1] = False  # so many lie in the same place that it is not its own
+    indices = indices[others].reshape(len(codes), n_nearest)
+    decisions = vote(codes[indices], len(classes)).argmax(axis=1)
+    return float((decisions != codes).mean())
+
+
+class Calibration(NamedTuple):
+    """How far probabilities can be believed, in bins of similar ones; empty bins are left out.
+
+    ``error`` is the mean distance of what was promised and what came true, over all rows.
+    """
+
+    error: float
+    promised: ndarray
+    came_true: ndarray
+    counts: ndarray
+
+
+def calibration(probabilities: ndarray, right: ndarray, n_bins: int = 10) -> Calibration:
+    """Are predictions of 90 % right in nine of ten cases?
+
+    ``probabilities`` are those of the classes that are named, ``right`` whether they are the true
+    ones. Bins are of equal width; the error is the expected calibration error.
+
+    Examples
+    --------
+    >>> from hopefold.evaluation import calibration
+    >>> calibration([0.6, 0.6, 0.6, 0.6, 0.6], [True, True, True, False, False]).error
+    0.0
+
+    """
+    probabilities, right = np.asarray(probabilities, np.float64), np.asarray(right, np.float64)
+    bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    full = counts > 0
+    counts = counts[full]
+    promised, came_true = (
+        np.bincount(bins, weights, n_bins)[full] / counts for weights in (probabilities, right)
+    )
+    error = float(np.average(np.abs(promised - came_true), weights=counts))
+    return Calibration(error, promised, came_true, counts)
+
+
 def exemplar_distances(
     points: ndarray, labels: ndarray, exemplars: ndarray, exemplar_labels: ndarray
 ) -> ndarray:

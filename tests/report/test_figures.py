@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from sklearn.exceptions import NotFittedError
 
+from hopefold import SHOPE
+from hopefold.errors import InvalidInput, InvalidParameter, MissingPackage
 from hopefold.report import figures
 
 
@@ -107,3 +111,63 @@ def test_all_points_are_shown_where_none_is_far_off():
     assert (low < points).all()
     assert (points < high).all()
     assert figures.draw_map(points, np.repeat([0, 1], 500)).axes[0].get_legend() is None
+
+
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("ending", MAGIC)
+def test_maps_and_galleries_are_written_in_each_format(ending, tmp_path):
+    points = np.random.RandomState(0).normal(size=(300, 2))
+    labels = np.array([f"class {code}" for code in range(100)])[np.arange(300) % 100]
+    pictures = {
+        "map": figures.draw_map(
+            points, labels, exemplars=points[:100], mistaken=labels == "class 3"
+        ),
+        "gallery": figures.draw_gallery(
+            POINTS[:24].reshape(12, 4).repeat(4, axis=1), np.arange(12) % 6, (4, 4)
+        ),
+    }
+    for name, figure in pictures.items():
+        path = tmp_path / f"{name}.{ending}"
+        figure.savefig(path)
+        assert path.read_bytes().startswith(MAGIC[ending])
+        assert path.stat().st_size > 2_000
+
+
+def test_a_drawing_shows_itself_in_a_notebook():
+    assert figures.draw_map(POINTS, LABELS)._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_model_plots_its_map_and_shows_itself_in_a_notebook(three_blobs):
+    X, y = three_blobs
+    model = SHOPE(max_epochs=5, n_factors=8, n_units=8, random_state=0).fit(X, y)
+    axes = model.plot(X, y).axes[0]
+    drawn = np.concatenate([points.get_offsets() for points in axes.collections[:-1]])
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(model.transform(X), axis=0))
+    np.testing.assert_allclose(axes.collections[-1].get_offsets(), model.exemplar_embedding_)
+    wrong = (model.predict(X) != y).sum()
+    assert axes.get_title() == f"SHOPE: {wrong} of 90 rows mistaken"
+    html = model._repr_html_()
+    assert "SHOPE" in html
+    assert html.count("fitted") > SHOPE()._repr_html_().count("fitted")
+
+
+def test_a_map_that_cannot_be_plotted_says_why(three_blobs):
+    X, y = three_blobs
+    with pytest.raises(NotFittedError):
+        SHOPE().plot(X, y)
+    tall = SHOPE(n_components=3, max_epochs=1, n_factors=4, n_units=4).fit(X, y)
+    with pytest.raises(InvalidParameter, match="this one has 3"):
+        tall.plot(X, y)
+    with pytest.raises(InvalidInput, match="90 rows and labels of shape"):
+        tall.plot(X, y[:3])
+
+
+def test_plot_without_matplotlib_says_what_to_install(three_blobs, monkeypatch):
+    X, y = three_blobs
+    model = SHOPE(max_epochs=1, n_factors=4, n_units=4).fit(X, y)
+    monkeypatch.delitem(sys.modules, "hopefold.report.figures")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingPackage, match=r"pip install 'hopefold\[cli\]'"):
+        model.plot(X, y)

@@ -1,109 +1,105 @@
-"""The demo: fit S-HOPE on the digits that come with scikit-learn, print tables, draw the map."""
+"""``hopefold demo``: S-HOPE on the digits that come with scikit-learn."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+import typer
 
-from hopefold import SHOPE
-from hopefold.evaluation import (
-    counted_speed_up,
-    kept_by_model,
-    kept_by_neighbors,
-    knn_error,
-    measured_speed_up,
-)
-from hopefold.report.figures import draw_gallery, draw_map
+from hopefold.cli import options, outputs, shown
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-FOLDER = Path("demo")
+FILES = ("digits.hope", "map.png", "exemplars.png", "report.html")
 
 
-def main() -> None:
-    """Fit, print, draw, save."""
-    console = Console()
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where files go.")
+    ] = Path("demo"),
+    force: options.Force = False,
+) -> None:
+    """Fit S-HOPE to digits; print what it gains, write a report."""
+    paths = {name: folder / name for name in FILES}
+    with outputs.writing(folder):
+        folder.mkdir(exist_ok=True)
+    for path in paths.values():
+        outputs.check_target(path, force=force)
+    X, X_test, y, y_test = _digits()
+    shown.say(f"S-HOPE on scikit-learn's digits: {len(y):,} rows to learn, {len(y_test)} new")
+    from hopefold import SHOPE
+
+    model = SHOPE(random_state=0, image_shape=(8, 8), verbose=1).fit(X, y)
+    _show(model, X, y, X_test, y_test)
+    with outputs.writing(folder):
+        model.save(paths["digits.hope"])
+    _draw(model, len(y), X_test, y_test, paths)
+    _report(model, X_test, y_test, paths["report.html"])
+    shown.say(f"\nwrote {', '.join(str(path) for path in paths.values())}")
+    shown.say(f"open {paths['report.html']} in a browser")
+
+
+def _digits() -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
     X, y = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.3, stratify=y, random_state=0)
-    console.print(f"S-HOPE on scikit-learn's digits: {len(y):,} rows to learn, {len(y_test)} new")
-    model = SHOPE(random_state=0, verbose=1).fit(X, y)
-    console.print(errors_and_bytes(model, X, y, X_test, y_test), speed_ups(model, X, y, X_test))
-
-    FOLDER.mkdir(exist_ok=True)
-    mistaken = model.predict(X_test) != y_test
-    draw_map(
-        model.transform(X_test),
-        y_test,
-        model.exemplar_embedding_,
-        mistaken,
-        title=f"{len(y_test)} digits that the map has not seen: {mistaken.mean():.1%} mistaken",
-    ).savefig(FOLDER / "map.png", dpi=130)
-    draw_gallery(
-        model.exemplars_,
-        model.exemplar_labels_,
-        (8, 8),
-        limits=(0, 1),
-        title=f"{len(model.exemplar_labels_)} exemplars stand in for {len(y):,} rows",
-    ).savefig(FOLDER / "exemplars.png", dpi=130)
-    model.save(FOLDER / "digits.hope")
-    console.print(f"wrote {', '.join(str(path) for path in sorted(FOLDER.iterdir()))}")
+    parts = train_test_split(X / 16, y, test_size=0.3, stratify=y, random_state=0)
+    X, X_test, y, y_test = parts
+    return X, X_test, y, y_test
 
 
-def errors_and_bytes(
-    model: SHOPE, X: ndarray, y: ndarray, X_test: ndarray, y_test: ndarray
-) -> Table:
-    """Test errors, and what has to be kept for them."""
-    table = Table(title="\nTest error, and what has to be kept for it", title_justify="left")
-    table.add_column("")
-    for heading in ("test error", "rows", "bytes"):
-        table.add_column(heading, justify="right")
-    raw, small = kept_by_neighbors(X), kept_by_model(model)
+def _show(model: Any, X: ndarray, y: ndarray, X_test: ndarray, y_test: ndarray) -> None:
+    """Test errors and what has to be kept for them, and both speed-ups."""
+    from hopefold import evaluation
+
+    raw, small = evaluation.kept_by_neighbors(X), evaluation.kept_by_model(model)
     points, points_test = model.transform(X), model.transform(X_test)
     all_points = small.bytes + 4 * points.size
-    table.add_row(
-        f"5-NN, {X.shape[1]}-D, all rows",
-        f"{knn_error(X, y, X_test, y_test):.2%}",
-        f"{raw.rows:,}",
-        f"{raw.bytes:,}",
+    in_map = evaluation.knn_error(points, y, points_test, y_test)
+    in_all = evaluation.knn_error(X, y, X_test, y_test)
+    error = 1 - model.score(X_test, y_test)
+    shown.table(
+        "Test error, and what has to be kept for it",
+        ("", "error", "rows", "bytes"),
+        [
+            (f"5-NN, {X.shape[1]}-D, all rows", in_all, raw.rows, raw.bytes),
+            ("5-NN in the 2-D map, all points", in_map, raw.rows, all_points),
+            (f"the 2-D map, {small.rows} exemplars", error, small.rows, small.bytes),
+            ("  of which the exemplars' points", None, small.rows, 8 * small.rows),
+        ],
     )
-    table.add_row(
-        "5-NN in the 2-D map, all points",
-        f"{knn_error(points, y, points_test, y_test):.2%}",
-        f"{raw.rows:,}",
-        f"{all_points:,}",
-    )
-    table.add_row(
-        f"the 2-D map, {small.rows} exemplars",
-        f"{1 - model.score(X_test, y_test):.2%}",
-        f"{small.rows:,}",
-        f"{small.bytes:,}",
-    )
-    table.add_row("  of which the exemplars' points", "", f"{small.rows:,}", f"{8 * small.rows:,}")
-    return table
+    found = {
+        "by multiply-adds": evaluation.counted_speed_up(model, len(X)),
+        "by the clock, here": evaluation.measured_speed_up(model, X, y, X_test),
+        "by multiply-adds, of 1,000,000 rows": evaluation.counted_speed_up(model, 1_000_000),
+    }
+    shown.speed_ups(found, len(X))
 
 
-def speed_ups(model: SHOPE, X: ndarray, y: ndarray, X_test: ndarray) -> Table:
-    """Against brute-force 5-NN: counted and measured, the search alone and end to end."""
-    table = Table(
-        title=f"\nSpeed-up over brute-force 5-NN among {len(X):,} rows", title_justify="left"
-    )
-    table.add_column("")
-    table.add_column("search only", justify="right")
-    table.add_column("end to end", justify="right")
-    for name, speed_up in {
-        "by multiply-adds": counted_speed_up(model, len(X)),
-        "by the clock, here": measured_speed_up(model, X, y, X_test),
-        "by multiply-adds, were there 1,000,000 rows": counted_speed_up(model, 1_000_000),
-    }.items():
-        table.add_row(name, f"{speed_up.search_only:,.0f} ×", f"{speed_up.end_to_end:,.1f} ×")
-    return table
+def _draw(
+    model: Any, n_rows: int, X_test: ndarray, y_test: ndarray, paths: dict[str, Path]
+) -> None:
+    from hopefold.report.figures import draw_gallery, draw_map
+
+    mistaken = model.predict(X_test) != y_test
+    title = f"{len(y_test)} digits that the map has not seen: {mistaken.mean():.1%} mistaken"
+    points = model.transform(X_test)
+    figure = draw_map(points, y_test, model.exemplar_embedding_, mistaken, title=title)
+    outputs.write_figure(paths["map.png"], figure)
+    title = f"{len(model.exemplar_labels_)} exemplars stand in for {n_rows:,} rows"
+    exemplars, labels = model.exemplars_, model.exemplar_labels_
+    figure = draw_gallery(exemplars, labels, (8, 8), limits=(0, 1), title=title)
+    outputs.write_figure(paths["exemplars.png"], figure)
 
 
-if __name__ == "__main__":
-    main()
+def _report(model: Any, X_test: ndarray, y_test: ndarray, path: Path) -> None:
+    from hopefold.report.render import write_report
+    from hopefold.report.scene import make_scene
+
+    title = f"{len(y_test)} digits that the map has not seen"
+    scene = make_scene(model, X_test, y_test, image_shape=(8, 8), title=title)
+    with outputs.writing(path):
+        write_report(scene, path)

@@ -16,11 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from hopefold.core.neighbors import class_shares, decide, nearest
+from hopefold.data.columns import Columns
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
-from hopefold.errors import InvalidParameter, NoValidationWarning
+from hopefold.data.tables import Table
+from hopefold.errors import (
+    InvalidInput,
+    InvalidParameter,
+    MissingPackage,
+    NoValidationWarning,
+)
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
@@ -28,6 +35,7 @@ from hopefold.estimators.parameters import Parameters
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+    from matplotlib.figure import Figure
     from numpy import ndarray
 
 
@@ -40,15 +48,19 @@ class SupervisedEmbedding(
     `_learn_from`.
     """
 
+    #: How the columns of a table become features; ``None`` for a model that was given arrays.
+    columns_: Columns | None = None
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the map, and the exemplars, from labelled rows.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features), or a stream
+        X : array-like or CSR matrix of shape (n_rows, n_features), a table, or a stream
             The features. A CSR matrix is never made dense as a whole, and a `numpy.memmap` is never
-            read as a whole. A stream is a Parquet file or a folder of them (its path, or a pyarrow
-            dataset), or an object that gives batches (X, y) each time it is iterated over.
+            read as a whole. A table is what `hopefold.data.tables.read_table` gives. A stream is a
+            Parquet file or a folder of them (its path, or a pyarrow dataset), or an object that
+            gives batches (X, y) each time it is iterated over.
         y : array-like of shape (n_rows,), or str
             The labels, of any dtype; the name of the label column in a Parquet file; left out for
             a stream of batches.
@@ -66,10 +78,13 @@ class SupervisedEmbedding(
             raise
 
     def _fit(self, X: Any, y: Any) -> Self:
-        names = None
-        if is_stream(X) or (y is None and is_list_of_batches(X)):
+        names, columns = None, None
+        if isinstance(X, Table):
+            X, y, names, columns = X.X, X.y if y is None else y, X.names, X.columns
+        elif is_stream(X) or (y is None and is_list_of_batches(X)):
             X, y, names = read_all(X, y)
         X, y = checks.check_rows(self, X, y, fitting=True, names=names)
+        self.columns_ = columns
         self._check_parameters()
         classes, labels = np.unique(y, return_inverse=True)
         checks.check_classes(classes, len(labels))
@@ -149,6 +164,31 @@ class SupervisedEmbedding(
 
         save(self, path)
 
+    def plot(self, X: Any, y: Any) -> Figure:
+        """Draw the map of labelled rows, with mistaken ones crossed; notebooks show it.
+
+        Returns a matplotlib figure, whose ``savefig`` writes PNG, SVG and PDF.
+        """
+        check_is_fitted(self)
+        try:
+            from hopefold.report.figures import draw_map
+        except ImportError as error:
+            raise MissingPackage(
+                f"a map is drawn with {error.name}, which is not installed: "
+                "pip install 'hopefold[cli]'."
+            ) from error
+        points, labels = self._embed(X), np.asarray(y)
+        if labels.shape != (len(points),):
+            raise InvalidInput(f"there are {len(points)} rows and labels of shape {labels.shape}.")
+        if points.shape[1] != 2:
+            raise InvalidParameter(
+                f"a map of two dimensions can be drawn, but this one has {points.shape[1]}: "
+                "fit with n_components=2."
+            )
+        mistaken = self.classes_[decide(points, *self._references())] != labels
+        title = f"{type(self).__name__}: {mistaken.sum():,} of {len(points):,} rows mistaken"
+        return draw_map(points, labels, self.exemplar_embedding_, mistaken, title=title)
+
     @property
     def exemplar_embedding_(self) -> Any:
         """Where the exemplars lie in the map; ``None`` if there are none."""
@@ -184,7 +224,11 @@ class SupervisedEmbedding(
 
     def _embed(self, X: Any) -> ndarray:
         check_is_fitted(self)
-        if is_stream(X) or is_on_disk(X):
+        table = self._as_table(X)
+        if table is not None:
+            checks.check_names(self, table.names)
+            points = self._embed_batch(table.X)
+        elif is_stream(X) or is_on_disk(X):
             points = np.concatenate([self._embed_batch(batch) for batch in self._batches(X)])
         else:
             X = checks.check_rows(self, X, fitting=False)
@@ -192,12 +236,23 @@ class SupervisedEmbedding(
         checks.check_points(points)
         return points
 
+    def _as_table(self, X: Any) -> Table | None:
+        """A table; also of a frame, if the model's own table has other columns than features."""
+        if isinstance(X, Table):
+            return X
+        columns = self.columns_
+        if columns is None or columns.names is None or not hasattr(X, "columns"):
+            return None
+        if list(X.columns) == list(self.feature_names_in_):
+            return None
+        return Table(columns.make_of_frame(X), None, columns.features)
+
     def _batches(self, X: Any) -> Iterator[ndarray]:
         return (
             chunks(X) if is_on_disk(X) else read_rows(X, getattr(self, "feature_names_in_", None))
         )
 
-    def _embed_batch(self, X: ndarray) -> ndarray:
+    def _embed_batch(self, X: Any) -> ndarray:
         checks.check_batch(self, X)
         return embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
 

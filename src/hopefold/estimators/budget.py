@@ -38,6 +38,9 @@ FACTOR = ".factor"
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies.
 HEADER = 2_200
 
+#: Bytes that tell where the fills of missing values lie.
+FILLS = 100
+
 
 def learn_within_budget(
     method: Any,
@@ -78,8 +81,11 @@ def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> A
     """The method with the largest sizes whose model fits the budget."""
     names = getattr(method, "feature_names_in_", np.array([])).tolist()
     weights = [list(pair) for pair in zip(task.classes.tolist(), task.class_weights, strict=True)]
-    texts = (task.classes.tolist(), weights if method.class_weight else None, names)
+    columns = method.columns_.as_plain() if method.columns_ else None
+    texts = (task.classes.tolist(), weights if method.class_weight else None, names, columns)
     besides = bytes_besides(task, method.n_components, texts, precision)
+    if columns and method.columns_.fills is not None:
+        besides += FILLS + method.columns_.fills.nbytes
     for smaller in method._smaller():
         with torch.device("meta"):
             map_ = smaller._make_map(task.rows.n_features)

@@ -110,7 +110,7 @@ def check_known_classes(known: ndarray, y: ndarray, classes: Any) -> ndarray:
     return np.searchsorted(known, y)
 
 
-def check_batch(model: BaseEstimator, X: ndarray) -> None:
+def check_batch(model: BaseEstimator, X: Any) -> None:
     """Some rows of a stream, or of a table on disk, whose columns' names are known to be right."""
     n_features: int = model.n_features_in_
     if X.shape[1] != n_features:
@@ -119,6 +119,19 @@ def check_batch(model: BaseEstimator, X: ndarray) -> None:
             "features as input."
         )
     _check_finite(X, getattr(model, "feature_names_in_", None))
+
+
+def check_names(model: BaseEstimator, names: ndarray | None) -> None:
+    """Are the features of a table those of the model, in the same order?"""
+    known = getattr(model, "feature_names_in_", None)
+    if names is None or known is None or list(names) == list(known):
+        return
+    strange = sorted(set(names) ^ set(known))
+    what = f"{strange[0]!r} is only in one of them" if strange else "their order differs"
+    raise InvalidInput(
+        f"the features of the table are not those of the model ({what}): read it with "
+        "read_table(path, columns=model.columns_)."
+    )
 
 
 def check_classes(classes: ndarray, n_rows: int) -> None:

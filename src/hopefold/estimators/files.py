@@ -13,6 +13,7 @@ from torch import nn
 
 import hopefold
 from hopefold import store
+from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType
 from hopefold.estimators import budget
@@ -63,6 +64,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
     }
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.exemplars_
+    if model.columns_ is not None and model.columns_.fills is not None:
+        tensors["fills"] = model.columns_.fills
     if (precision := model.precision_) != "float32":
         tensors = _pack(model, tensors, precision)
     names = getattr(model, "feature_names_in_", None)
@@ -79,6 +82,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
         "precision": precision,
         "history": model.history_ if precision == "float32" else [],
     }
+    if model.columns_ is not None:
+        manifest["columns"] = model.columns_.as_plain()
     return manifest, tensors
 
 
@@ -130,10 +135,21 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
+    check_kind(manifest, path)
     try:
         return _revive(manifest, tensors)
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         raise BrokenFile(f"{path} does not hold a model that makes sense ({error}).") from error
+
+
+def check_kind(manifest: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Is it one of our models?"""
+    kind = manifest.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BrokenFile(
+            f"{path} holds a model of another kind ({kind!r}), which this hopefold does not know: "
+            "pip install --upgrade hopefold."
+        )
 
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
@@ -151,6 +167,9 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.n_features_in_ = manifest["n_features"]
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
+    if "columns" in manifest:  # models that were given arrays have none
+        columns = manifest["columns"], manifest["feature_names"], tensors.get("fills")
+        model.columns_ = Columns.from_plain(*columns)
     model.classes_ = np.array(classes["values"], dtype=np.dtype(classes["dtype"]))
     model.class_weight_ = tensors["class_weight"]
     model.n_iter_ = manifest["epochs"]
@@ -190,6 +209,7 @@ def _check_coherence(model: SupervisedEmbedding, tensors: dict[str, ndarray]) ->
         "scale.gain": (n_features,),
         "references.embedding": (len(codes), model.n_components),
         "exemplars": (len(codes), n_features),
+        "fills": (n_features,),
     }
     for name, shape in shapes.items():
         if name in tensors and tensors[name].shape != shape:

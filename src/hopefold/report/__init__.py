@@ -1,1 +1,1 @@
-"""Pictures of plain arrays."""
+"""Maps for people to look at: pages and pictures, from plain arrays."""

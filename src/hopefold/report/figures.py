@@ -4,35 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.cluster import DBSCAN
 
+from hopefold.report.frame import frame
+from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
+
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Ten colours that people with any kind of colour vision can tell apart (after Petroff, 2021),
-#: without red, which belongs to the exemplars.
-PALETTE = (
-    "#3f90da",
-    "#ffa90e",
-    "#1b7f5c",
-    "#b9ac70",
-    "#832db6",
-    "#94a4a2",
-    "#a96b59",
-    "#e76300",
-    "#4d4f58",
-    "#92dadd",
-)
-EXEMPLAR_COLOUR = "#d1001f"
 
-#: Share of the points on each side that do not decide how much of a map is shown.
-NEARLY_NONE = 0.002
+class Drawing(Figure):
+    """A figure that a notebook shows, whichever backend matplotlib has there."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ def draw_map(
     >>> figure = draw_map(np.zeros((2, 2)), np.array(["a", "b"]))
 
     """
-    figure = Figure(figsize=(7, 7), layout="constrained")
+    figure = Drawing(figsize=(7, 7), layout="constrained")
     _draw_panel(figure.add_subplot(), Panel(points, labels, exemplars, mistaken, title))
     return figure
 
@@ -88,7 +81,7 @@ def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -
     """
     n_rows = -(-len(panels) // n_columns)
     size = (5 * n_columns, 5.2 * n_rows + 0.4)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Drawing(figsize=size, layout="constrained")
     for number, panel in enumerate(panels, start=1):
         axes = figure.add_subplot(n_rows, n_columns, number)
         _draw_panel(axes, panel, rasterized=True)
@@ -136,16 +129,6 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
     axes.spines[:].set_color("#cccccc")
 
 
-def frame(points: ndarray) -> tuple[ndarray, ndarray]:
-    """Lower left and upper right corner of a square twice as wide as nearly all points.
-
-    A few points that lie far off would press all others into a corner. They are counted instead.
-    """
-    low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
-    centre, width = (low + high) / 2, (high - low).max()
-    return centre - width, centre + width
-
-
 def _draw_points(
     axes: Any, points: ndarray, labels: ndarray, mistaken: ndarray, *, rasterized: bool
 ) -> None:
@@ -190,7 +173,7 @@ def draw_galleries(
     shapes = [np.unique(labels, return_counts=True)[1] for _, labels in galleries.values()]
     heights = [counts.max() + 0.9 for counts in shapes]
     width = 1 + max(len(counts) for counts in shapes)
-    figure = Figure(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
+    figure = Drawing(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
     parts = figure.subfigures(len(galleries), height_ratios=heights, squeeze=False)[:, 0]
     for part, (name, (exemplars, labels)) in zip(parts, galleries.items(), strict=True):
         _draw_images(part, exemplars, labels, image_shape, limits)
@@ -220,13 +203,6 @@ def _draw_images(
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
         grid[0, column].set_title(_plain(label), fontsize=11)
-
-
-def class_colours(n_classes: int) -> list[tuple[float, float, float, float] | str]:
-    """A colour a class: the fixed palette while it lasts, then evenly spaced hues."""
-    if n_classes <= len(PALETTE):
-        return list(PALETTE[:n_classes])
-    return [colormaps["turbo"](value) for value in np.linspace(0.03, 0.97, n_classes)]
 
 
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:

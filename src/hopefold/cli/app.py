@@ -1,0 +1,120 @@
+"""The verbs, and what becomes of errors: one line and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+import hopefold
+from hopefold import errors
+from hopefold.cli.bench import bench
+from hopefold.cli.compare import compare
+from hopefold.cli.demo import demo
+from hopefold.cli.evaluate import evaluate
+from hopefold.cli.exemplars import exemplars
+from hopefold.cli.fit import fit
+from hopefold.cli.info import info
+from hopefold.cli.predict import predict
+from hopefold.cli.report import report
+from hopefold.cli.transform import transform
+
+MISTAKE, INTERRUPTED, BUG = 2, 130, 1
+
+#: Set it to see where an error comes from.
+TRACEBACK = "HOPEFOLD_TRACEBACK"
+
+OURS = (errors.ChanceWarning, errors.RareClassWarning, errors.NoValidationWarning)
+
+
+class Verbs(TyperGroup):
+    """All verbs; every way in and every test comes through `main`."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a verb and exit with its status."""
+        extra["standalone_mode"] = False
+        args = (sys.argv[1:] if args is None else list(args)) or ["--help"]
+        with warnings.catch_warnings():
+            _show_our_warnings()
+            try:
+                status = super().main(args, *rest, **extra)
+            except Exception as error:
+                if os.environ.get(TRACEBACK):
+                    raise
+                status = _tell(error)
+            except KeyboardInterrupt:
+                status = INTERRUPTED
+        if status == INTERRUPTED:
+            _say("stopped; nothing is left half-written.")
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+app = typer.Typer(
+    name="hopefold",
+    cls=Verbs,
+    rich_markup_mode=None,  # its columns leave no room for words at 80 characters
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="See labelled data, and keep only what matters of it: maps and exemplars (HOPE, S-HOPE).",
+    epilog="hopefold VERB --help tells more of each. Start with: hopefold demo",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"hopefold {hopefold.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Options of the command itself."""
+
+
+for verb in (demo, fit, transform, predict, exemplars, report, compare, evaluate, info):
+    app.command()(verb)
+app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)(bench)
+
+
+def _tell(error: Exception) -> int:
+    """One line on standard error, and the exit status."""
+    if isinstance(error, typer.Abort):
+        return INTERRUPTED
+    if hasattr(error, "format_message"):  # a mistake in what was typed
+        _say(error.format_message())
+        return MISTAKE
+    if isinstance(error, errors.HopefoldError):
+        _say(str(error))
+        return MISTAKE
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"{where}{error.strerror or error}.")
+        return MISTAKE
+    if isinstance(error, MemoryError):
+        _say("there is not enough memory for this: give fewer rows, or columns.")
+        return MISTAKE
+    _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
+    return BUG
+
+
+def _say(text: str) -> None:
+    print(f"hopefold: {' '.join(text.split())}", file=sys.stderr)
+
+
+def _show_our_warnings() -> None:
+    """One line each; those of other libraries are not for the user of a command."""
+    warnings.simplefilter("ignore")
+    for kind in OURS:
+        warnings.simplefilter("default", kind)
+    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")

@@ -1,0 +1,169 @@
+"""``hopefold evaluate``: how good a model is on labelled rows, and what it saves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from hopefold.cli import options, outputs, reading, shown
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    from hopefold.data.tables import Table
+    from hopefold.evaluation import Calibration, SpeedUp
+
+#: Rows that are judged by brute force, at the most: its cost grows with their square.
+BRUTE_FORCE_ROWS = 2_000
+
+
+def evaluate(
+    model: options.Model,
+    data: options.Data,
+    label: options.Label = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DATA",
+            help="The rows that the model learned from: k-NN compares with these. Without them, "
+            "with the other rows of DATA.",
+        ),
+    ] = None,
+    ids: options.Ids = None,
+    drop: options.Drop = None,
+    missing: options.Missing = None,
+    ignore_extra: options.IgnoreExtra = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="The same as JSON, to a .json file."),
+    ] = None,
+    force: options.Force = False,
+) -> None:
+    """Show errors, confusion, calibration and speed-ups."""
+    if output is not None:
+        outputs.check_target(output, (".json",), force=force, reads=[model, data])
+    fitted = reading.load_model(model)
+    wishes: dict[str, Any] = {
+        "ids": ids,
+        "drop": drop,
+        "missing": missing,
+        "ignore_extra": ignore_extra,
+    }
+    table = reading.read_for(fitted, data, label, **wishes)
+    y = reading.labels_of(table, data, fitted.classes_)
+    table, references = replace(table, y=y), None
+    if training is not None:
+        references = reading.read_for(fitted, training, label, **wishes)
+        y_training = reading.labels_of(references, training, fitted.classes_)
+        references = replace(references, y=y_training)
+    shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {len(y):,} rows")
+    shown.say("(rows that it has learned from would flatter it)")
+    found = _errors(fitted, table, references) | _judged(fitted, table)
+    speed = _speed_ups(fitted, table, references or table)
+    found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}
+    if output is not None:
+        outputs.write(output, (json.dumps(found, indent=2) + "\n").encode())
+        shown.say(f"\nwrote {output}")
+
+
+def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, Any]:
+    """Against the model's own references, and of 5-NN in the map and in all columns."""
+    import numpy as np
+    from scipy import sparse
+
+    from hopefold.evaluation import knn_error, left_out_error
+
+    y = np.asarray(table.y)
+    errors = {"references": float(np.mean(fitted.predict(table) != y))}
+    points = fitted.transform(table)
+    some = slice(None, BRUTE_FORCE_ROWS)
+    raw = None
+    if not sparse.issparse(table.X):
+        raw = fitted.scale_.apply(table.X)
+    if references is None:
+        errors["map_5nn"] = left_out_error(points, y)
+        if raw is not None:
+            errors["all_columns_5nn"] = left_out_error(raw[some], y[some])
+        among = f"the {len(y):,} rows, each left out in turn"
+    else:
+        learned, y_learned = fitted.transform(references), np.asarray(references.y)
+        errors["map_5nn"] = knn_error(learned, y_learned, points, y)
+        if raw is not None and not sparse.issparse(references.X):
+            apart = fitted.scale_.apply(references.X)
+            errors["all_columns_5nn"] = knn_error(apart, y_learned, raw[some], y[some])
+        among = f"the {len(y_learned):,} training rows"
+    what = "exemplars" if fitted.exemplars_ is not None else "training rows"
+    n_some = min(len(y), BRUTE_FORCE_ROWS)
+    first = f", first {n_some:,} rows" if n_some < len(y) else ""
+    names = {
+        "references": f"{len(fitted.reference_labels_):,} {what} in the map",
+        "map_5nn": "5-NN in the map",
+        "all_columns_5nn": f"5-NN in all {fitted.n_features_in_:,} columns, scaled{first}",
+    }
+    rows = [(names[name], shown.percent(error)) for name, error in errors.items()]
+    shown.table(f"Errors; 5-NN among {among}", ("", "error"), rows)
+    return {"n_rows": len(y), "errors": errors}
+
+
+def _judged(fitted: Any, table: Table) -> dict[str, Any]:
+    """Who is taken for whom, and how far the probabilities can be believed."""
+    import numpy as np
+    from sklearn.metrics import confusion_matrix
+
+    from hopefold.evaluation import calibration
+
+    shares = fitted.predict_proba(table)
+    named = fitted.classes_[shares.argmax(axis=1)]
+    true = np.asarray(table.y)
+    strange = ~np.isin(true, fitted.classes_)
+    if strange.any():
+        shown.say(
+            f"\n{strange.sum():,} rows are of classes that the model does not know "
+            f"({shown.listed(np.unique(true[strange]).tolist())}): all of them are errors."
+        )
+    known = fitted.classes_.tolist()
+    places = {label: place for place, label in enumerate(known)}
+    counts = confusion_matrix(
+        [places[label] for label in true[~strange].tolist()],
+        [places[label] for label in named[~strange].tolist()],
+        labels=range(len(known)),
+    )
+    shown.confusion(fitted.classes_, counts)
+    found = calibration(shares.max(axis=1), named == true)
+    _show_calibration(found)
+    return {
+        "classes": [str(label) for label in known],
+        "confusion": counts.tolist(),
+        "calibration": {
+            "error": found.error,
+            "promised": found.promised.tolist(),
+            "came_true": found.came_true.tolist(),
+            "counts": found.counts.tolist(),
+        },
+    }
+
+
+def _show_calibration(found: Calibration) -> None:
+    bins = zip(found.promised, found.came_true, found.counts, strict=True)
+    shown.table(
+        f"Calibration: off by {shown.percent(found.error)} on average",
+        ("probability told, %", "came true, %", "rows"),
+        [(f"{100 * told:.1f}", f"{100 * true:.1f}", f"{count:,}") for told, true, count in bins],
+    )
+
+
+def _speed_ups(fitted: Any, table: Table, references: Table) -> dict[str, SpeedUp]:
+    from hopefold.evaluation import counted_speed_up, measured_speed_up
+
+    new, n_rows = table.X[:BRUTE_FORCE_ROWS], references.X.shape[0]
+    labels = cast("ndarray", references.y)
+    found = {
+        "by multiply-adds": counted_speed_up(fitted, n_rows),
+        "by the clock, here": measured_speed_up(fitted, references.X, labels, new),
+    }
+    shown.speed_ups(found, n_rows)
+    return found

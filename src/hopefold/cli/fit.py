@@ -1,0 +1,111 @@
+"""``hopefold fit``: learn a map and exemplars from a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopefold.cli import declared, options, outputs, reading, shown
+from hopefold.errors import InvalidInput, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    from hopefold.data.tables import Table
+
+
+@options.with_parameters
+def fit(
+    data: options.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="To write.")],
+    label: options.Label = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(declared.methods())}.",
+            autocompletion=options.complete_method,
+        ),
+    ] = "shope",
+    ids: options.Ids = None,
+    drop: options.Drop = None,
+    encode: Annotated[
+        bool, typer.Option("--encode", help="Make a feature of each value of a text column.")
+    ] = False,
+    missing: options.Missing = None,
+    force: options.Force = False,
+    **parameters: Any,
+) -> None:
+    """Learn a map and exemplars from a table, to one file."""
+    kind = options.find_method(method)
+    shape = options.image_shape(parameters.pop("image_shape"))
+    settings = {"verbose": 1} | options.settings_of(kind, parameters)
+    outputs.check_target(output, force=force, reads=[data])
+    table = read(data, label, ids=ids, drop=drop, encode=encode, missing=missing, shape=shape)
+    model = make(kind, settings, table)
+    start = time.perf_counter()
+    model.fit(table)
+    seconds = time.perf_counter() - start
+    with outputs.writing(output):
+        model.save(output)
+    shown.summary(model, table, str(data), seconds)
+    shown.say(f"wrote {output} ({outputs.size(output)})")
+
+
+def read(
+    data: Path, label: str | None, *, shape: tuple[int, int] | None = None, **wishes: Any
+) -> Table:
+    """A table to learn from, with labels; columns may be pixels of images."""
+    from hopefold.data.tables import read_table
+
+    ids, drop = (wishes.pop(name, None) or () for name in ("ids", "drop"))
+    table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **wishes)
+    _check_classes(reading.labels_of(table, data), data)
+    if shape is not None and table.image_shape is None:
+        from hopefold.estimators.checks import check_pixels
+
+        check_pixels(shape, table.X.shape[1])
+        columns = replace(table.columns, image_shape=shape)
+        table = replace(table, image_shape=shape, columns=columns)
+    return table
+
+
+def _check_classes(y: ndarray, data: Path) -> None:
+    """Labels name classes; a measurement is no class."""
+    if y.dtype.kind == "f" and (y % 1 != 0).any():
+        shown_values = ", ".join(str(value) for value in y[:3])
+        raise InvalidInput(
+            f"the labels of {data} are measurements ({shown_values}, …), not classes: choose "
+            "another column (--label)."
+        )
+
+
+def make(kind: str, settings: Mapping[str, Any], table: Table) -> Any:
+    """The estimator; what it has to know of the table is told."""
+    from hopefold.estimators.files import KINDS
+
+    settings = dict(settings)
+    if "image_shape" in declared.parameters(kind):
+        settings["image_shape"] = table.image_shape
+    if isinstance(settings.get("class_weight"), dict):
+        settings["class_weight"] = _by_label(settings["class_weight"], table)
+    return getattr(import_module(KINDS[kind]), kind)(**settings)
+
+
+def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
+    """Weights of the labels themselves: on the command line all of them are text."""
+    import numpy as np
+
+    labels = {str(label): label for label in np.unique(np.asarray(table.y)).tolist()}
+    for name in weights:
+        if name not in labels:
+            raise InvalidParameter(
+                f"--class-weight names {name!r}, which is no label: choose of "
+                f"{', '.join(list(labels)[:10])}."
+            )
+    return {labels[name]: weight for name, weight in weights.items()}

@@ -1,0 +1,81 @@
+"""``hopefold info``: what is in a model file."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from hopefold.cli import declared, options, outputs, reading, shown
+from hopefold.errors import BrokenFile
+
+
+def info(
+    model: options.Model,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole manifest.")] = False,
+) -> None:
+    """Show what is in a model file, and whether it is whole."""
+    from hopefold import store
+
+    reading.check_file(model)
+    manifest, tensors = store.read(model)
+    if manifest.get("kind") not in declared.methods().values():
+        raise BrokenFile(
+            f"{model} holds a model of another kind ({manifest.get('kind')!r}), which this "
+            "hopefold does not know: pip install --upgrade hopefold."
+        )
+    if as_json:
+        shown.say(json.dumps(manifest, indent=2))
+        return
+    kind = manifest["kind"]
+    n_bytes = sum(tensor.nbytes for tensor in tensors.values())
+    shown.say(f"{model}: {options.TITLES.get(kind, kind)}, {outputs.size(model)}, checksum right")
+    shown.facts(
+        _facts(manifest, tensors) | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"}
+    )
+
+
+def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
+    classes, names = manifest["classes"]["values"], manifest["feature_names"]
+    columns = manifest.get("columns", {})
+    rows = {
+        "written by": f"hopefold {manifest['version']}, file format {manifest['format']}",
+        "classes": shown.listed(classes),
+        "features": f"{manifest['n_features']:,}" + (f": {shown.listed(names)}" if names else ""),
+    }
+    if columns.get("label"):
+        rows["label"] = columns["label"]
+    if columns.get("aside"):
+        rows["not features"] = shown.listed(columns["aside"])
+    for name, values in columns.get("values", {}).items():
+        rows[f"encoded {name}"] = shown.listed(values)
+    if "fills" in tensors:
+        rows["missing values"] = "are filled with the mean of the column"
+    if columns.get("image_shape"):
+        rows["images"] = "{} × {} pixels".format(*columns["image_shape"])
+    kept, what = len(tensors["references.labels"]), "training rows"
+    if "exemplars" in tensors:
+        what = "exemplars"
+    rows[what] = f"{kept:,}, against which new rows are judged"
+    for name in ("validation_error", "train_error"):
+        error = manifest.get(name)
+        if error is not None:
+            rows[{"validation_error": "held-out error"}.get(name, "training error")] = (
+                shown.percent(error)
+            )
+    rows["epochs"] = f"{manifest['epochs']:,}"
+    rows["precision"] = manifest.get("precision", "float32")
+    rows["settings"] = _settings(manifest["kind"], manifest["settings"])
+    return rows
+
+
+def _settings(kind: str, settings: dict[str, Any]) -> str:
+    """Those that are not the defaults."""
+    defaults = {name: one.default for name, one in declared.parameters(kind).items()}
+    changed = [
+        f"{name}={options.written(value)}"
+        for name, value in settings.items()
+        if name != "verbose" and options.written(value) != options.written(defaults.get(name))
+    ]
+    return ", ".join(changed) or "the defaults"

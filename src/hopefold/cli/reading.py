@@ -1,0 +1,99 @@
+"""A fitted model, and a table as that model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopefold.errors import DataNotFound, InvalidInput
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    from hopefold.data.columns import Columns
+    from hopefold.data.tables import Table
+
+
+def load_model(path: Path) -> Any:
+    """The model in a file."""
+    from hopefold import load
+
+    check_file(path)
+    return load(path)
+
+
+def check_file(path: Path) -> None:
+    """Is there such a file? If not, which model is?"""
+    if path.is_file():
+        return
+    if path.is_dir():
+        raise DataNotFound(f"{path} is a folder, not a model: give a file that fit has written.")
+    models = sorted(path.parent.glob("*.hope")) if path.parent.is_dir() else []
+    there = f"there is {', '.join(map(str, models[:5]))}." if models else "make one with fit."
+    raise DataNotFound(f"there is no model file {path}: {there}")
+
+
+def columns_of(model: Any) -> Columns:
+    """How the model reads tables: as it was fitted, or by the names of its features."""
+    from hopefold.data.columns import Columns
+
+    if model.columns_ is not None:
+        columns: Columns = model.columns_
+        return columns
+    names = getattr(model, "feature_names_in_", None)
+    shape = getattr(model, "image_shape", None)
+    return Columns(None if names is None else tuple(map(str, names)), image_shape=shape)
+
+
+def read_for(
+    model: Any,
+    data: Path,
+    label: str | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    missing: str | None = None,
+    ignore_extra: bool = False,
+) -> Table:
+    """The rows of a table as the model was fitted on them."""
+    from hopefold.data.tables import read_table
+
+    columns = columns_of(model)
+    table = read_table(
+        data,
+        label,
+        ids=ids or (),
+        drop=drop or (),
+        missing=missing,
+        columns=columns,
+        ignore_extra=ignore_extra,
+    )
+    n_columns, expected = table.X.shape[1], model.n_features_in_
+    if n_columns != expected:
+        shape = model.columns_.image_shape if model.columns_ else None
+        what = f" ({shape[0]} × {shape[1]} pixels)" if shape else ""
+        raise InvalidInput(
+            f"{data} has {n_columns} columns of numbers, but the model was fitted on "
+            f"{expected}{what}: leave others out (--drop, --id), or name the label (--label)."
+        )
+    return table
+
+
+def labels_of(table: Table, data: Path, classes: ndarray | None = None) -> ndarray:
+    """The labels, which have to be there.
+
+    Where a model's classes mean the same, they are told in its own dtype: 1 in a CSV, '1' in the
+    model.
+    """
+    import numpy as np
+
+    if table.y is None:
+        raise InvalidInput(
+            f"{data} has no labels that are known: say where they are (--label COLUMN)."
+        )
+    y = np.asarray(table.y)
+    if classes is None or (y.dtype.kind in "OU") == (classes.dtype.kind in "OU"):
+        return y
+    known = {str(label): label for label in classes.tolist()}
+    return np.array([known.get(str(label), str(label)) for label in y.tolist()], dtype=object)

@@ -1,0 +1,50 @@
+"""``hopefold report``: one HTML file that shows the map, the exemplars and the mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopefold.cli import options, outputs, reading, shown
+
+
+def report(
+    model: options.Model,
+    data: options.Data,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="REPORT", help="Ends in .html.")
+    ],
+    label: options.Label = None,
+    ids: options.Ids = None,
+    drop: options.Drop = None,
+    missing: options.Missing = None,
+    ignore_extra: options.IgnoreExtra = False,
+    image_shape: options.ImageShape = None,
+    title: Annotated[str, typer.Option(help="What is written above.")] = "",
+    force: options.Force = False,
+) -> None:
+    """Write one HTML file that shows the map, to open offline."""
+    outputs.check_target(output, (".html", ".htm"), force=force, reads=[model, data])
+    shape = options.image_shape(image_shape)
+    fitted = reading.load_model(model)
+    table = reading.read_for(
+        fitted, data, label, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
+    )
+    y = reading.labels_of(table, data, fitted.classes_)
+    from hopefold.report.render import write_report
+    from hopefold.report.scene import make_scene
+
+    scene = make_scene(
+        fitted,
+        table.X,
+        y,
+        ids=None if table.ids is None else table.ids.tolist(),
+        names=None if table.names is None else table.names.tolist(),
+        image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
+        title=title or f"{shown.title_of(fitted)} of {data}",
+    )
+    with outputs.writing(output):
+        write_report(scene, output)
+    shown.say(f"wrote {output} ({table.X.shape[0]:,} rows, {outputs.size(output)})")

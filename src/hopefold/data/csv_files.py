@@ -1,0 +1,149 @@
+"""CSV as people have it: commas, semicolons or tabs, and what is wrong with it by line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hopefold.data.sources import Frame
+from hopefold.errors import BrokenFile, InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: The most bytes that pyarrow takes for one block: types are found from all rows of a block.
+LARGEST_BLOCK = 2**31 - 1
+
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+#: What a column without a name is called: the numbers or names of the rows.
+NAMELESS = "row"
+
+
+def parse_csv(content: bytes, source: str, delimiter: str | None = None) -> Frame:
+    """The columns of a CSV text, whose first line has their names."""
+    if not content.strip():
+        raise InvalidInput(f"{source} is empty: give a line of names and some rows.")
+    delimiter = delimiter or _find_delimiter(content)
+    table = _parse(content, source, delimiter, ".")
+    if delimiter == ";" and _has_decimal_commas(table):
+        table = _parse(content, source, delimiter, ",")
+    columns, ids = columns_of(table, source)
+    if not len(next(iter(columns.values()))):
+        raise InvalidInput(f"{source} has a line of names and no rows: give some.")
+    return Frame(source, columns, ids)
+
+
+def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]:
+    """The columns of a pyarrow table as arrays: missing numbers are NaN, missing text is None.
+
+    A first column without a name has the rows' names, as R and pandas write them; it gets one.
+    """
+    try:
+        names = [name.strip() for name in table.column_names]
+    except UnicodeDecodeError as error:
+        raise _no_utf8(source) from error
+    if table.num_columns > 1 and not names[-1] and str(table.columns[-1].type) == "null":
+        table, names = table.select(range(len(names) - 1)), names[:-1]  # commas at the lines' ends
+    ids = NAMELESS if names and not names[0] and NAMELESS not in names else None
+    if ids:
+        names[0] = ids
+    name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
+    if "" in names:
+        raise InvalidInput(f"column {names.index('') + 1} of {source} has no name: give one.")
+    if count > 1:
+        raise InvalidInput(f"{source} has {count} columns {name!r}: rename them.")
+    if not names:
+        raise InvalidInput(f"{source} has no columns.")
+    arrays = {
+        name: _array(name, column, source)
+        for name, column in zip(names, table.columns, strict=True)
+    }
+    return arrays, ids
+
+
+def _find_delimiter(content: bytes) -> str:
+    header = content.lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    return max(",;\t", key=header.count)
+
+
+def _parse(content: bytes, source: str, delimiter: str, decimal_point: str) -> Any:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import csv as arrow_csv
+    except ImportError as error:
+        raise MissingPackage(
+            "CSV is read with pyarrow, which is not installed: pip install 'hopefold[cli]'."
+        ) from error
+    block = min(max(len(content) + 1, 2**16), LARGEST_BLOCK)
+    try:
+        return arrow_csv.read_csv(
+            pyarrow.BufferReader(content),
+            # threads that are young when torch's end make an exit an abort
+            arrow_csv.ReadOptions(block_size=block, use_threads=False),
+            arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal_point),
+        )
+    except UnicodeDecodeError as error:
+        raise _no_utf8(source) from error
+    except pyarrow.ArrowInvalid as error:
+        raise _broken(content, source, delimiter, str(error)) from error
+
+
+def _broken(content: bytes, source: str, delimiter: str, complaint: str) -> BrokenFile:
+    """The first line that has more or fewer cells than the line of names."""
+    records = csv.reader(
+        io.StringIO(content.decode("utf-8", "replace"), newline=""), delimiter=delimiter
+    )
+    try:
+        n_names, begins = len(next(records)), records.line_num + 1
+        for record in records:
+            if record and len(record) != n_names:
+                cells = f"{len(record)} cell{'s' * (len(record) != 1)}"
+                return BrokenFile(
+                    f"line {begins} of {source} has {cells}, but the line of names has {n_names}: "
+                    "correct that line."
+                )
+            begins = records.line_num + 1
+    except (csv.Error, StopIteration):
+        pass
+    return BrokenFile(f"{source} cannot be read as CSV ({complaint.splitlines()[0]}).")
+
+
+def _no_utf8(source: str) -> BrokenFile:
+    return BrokenFile(f"{source} is no UTF-8 text: save it as CSV with the encoding UTF-8.")
+
+
+def _has_decimal_commas(table: Any) -> bool:
+    texts = (column.drop_null() for column in table.columns if str(column.type) == "string")
+    return any(len(column) and DECIMAL_COMMA.fullmatch(str(column[0])) for column in texts)
+
+
+def _array(name: str, column: Any, source: str) -> ndarray:
+    kind = str(column.type)
+    if kind.startswith("dictionary"):
+        column = column.cast(column.type.value_type)
+        kind = str(column.type)
+    if kind in ("binary", "large_binary"):
+        raise _no_utf8(source)
+    if kind == "bool" and column.null_count:
+        column = column.cast("uint8")
+    if kind.startswith("decimal"):
+        column = column.cast("float64")
+    if kind == "null":
+        return np.full(len(column), np.nan)
+    if kind.startswith(("date", "time", "duration")):
+        column = column.cast("string")
+    if kind.startswith(("list", "struct", "map", "large_list", "fixed_size")):
+        raise InvalidInput(
+            f"column {name!r} of {source} holds a {kind} in each row: give it columns of its own, "
+            "or leave it out."
+        )
+    values: ndarray = column.to_numpy()
+    return values

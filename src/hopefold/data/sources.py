@@ -1,0 +1,282 @@
+"""Where tables come from: CSV, Parquet, NumPy's files, folders of images, AnnData, named sets."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from hopefold.errors import BrokenFile, DataNotFound, InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from numpy import ndarray
+
+#: What standard input is called.
+STDIN = "-"
+
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm")
+
+#: Sets that come with scikit-learn as tables with names, and those of `hopefold.data.sets`.
+SMALL_SETS = ("iris", "wine", "cancer")
+IMAGE_SETS = ("digits", "mnist", "mnist-test", "usps")
+NAMED_SETS = (*SMALL_SETS, *IMAGE_SETS)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Columns by name, numbers or text, all of the same length."""
+
+    source: str
+    columns: Mapping[str, ndarray]
+    #: The column of the rows' names, where the file has one without a name.
+    ids: str | None = None
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows of numbers, dense or CSR, and columns beside them: labels, ids."""
+
+    source: str
+    X: Any
+    names: ndarray | None = None
+    beside: Mapping[str, ndarray] = field(default_factory=dict)
+    #: Which of those beside are the labels and the ids where nobody says otherwise.
+    label: str | None = None
+    ids: str | None = None
+    image_shape: tuple[int, int] | None = None
+
+
+def read_source(path: str, image_shape: tuple[int, int] | None = None) -> Frame | Matrix:
+    """Read a file, a folder, standard input or a named set, as its name says."""
+    if path == STDIN:
+        from hopefold.data.csv_files import parse_csv
+
+        return parse_csv(sys.stdin.buffer.read(), "standard input")
+    place = Path(path)
+    if not place.exists():
+        if path in NAMED_SETS:
+            return _read_named(path)
+        raise _not_found(place)
+    if place.is_dir():
+        return _read_folder(place, image_shape)
+    ending = "".join(place.suffixes[-2:] if place.suffix == ".gz" else place.suffixes[-1:]).lower()
+    if ending not in READERS:
+        raise InvalidInput(
+            f"{path} ends in {ending or 'nothing'}, which tells no kind of table: give a file that "
+            f"ends in {', '.join(READERS)}, a folder of images, or one of {', '.join(NAMED_SETS)}."
+        )
+    if not place.stat().st_size:
+        raise InvalidInput(f"{path} is empty: give a table with a line of names and some rows.")
+    return READERS[ending](place)
+
+
+def _not_found(place: Path) -> DataNotFound:
+    folder = place.parent
+    there = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    known = [*there, *NAMED_SETS] if folder == Path() else there
+    close = difflib.get_close_matches(place.name, known, 1)
+    if close:
+        remedy = f"did you mean {folder / close[0]}?"
+    elif not folder.is_dir():
+        remedy = f"there is no folder {folder} either."
+    else:
+        remedy = f"give the path of a table, or a named set ({', '.join(NAMED_SETS)})."
+    return DataNotFound(f"there is no file {place}: {remedy}")
+
+
+def _read_csv(path: Path) -> Frame:
+    from hopefold.data.csv_files import parse_csv
+
+    pyarrow = _import("pyarrow")
+    try:
+        with pyarrow.input_stream(path) as stream:  # .gz is unpacked
+            content = stream.read()
+    except (OSError, ValueError) as error:
+        raise BrokenFile(f"{path} cannot be read ({error}).") from error
+    return parse_csv(content, str(path), "\t" if ".tsv" in path.suffixes else None)
+
+
+def _read_parquet(path: Path) -> Frame:
+    from hopefold.data.csv_files import columns_of
+
+    parquet = _import("pyarrow.parquet")
+    try:
+        table = parquet.read_table(path, use_threads=False)
+    except (OSError, ValueError) as error:
+        what = str(error).splitlines()[0]
+        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+    return Frame(str(path), *columns_of(table, str(path)))
+
+
+def _read_npz(path: Path) -> Matrix:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise _no_numpy_file(path, error) from error
+    if "X" not in arrays:
+        held = ", ".join(arrays) or "none"
+        raise InvalidInput(
+            f"{path} has no array X (its arrays: {held}): save it with "
+            "numpy.savez(path, X=rows, y=labels)."
+        )
+    X, shape = _flat(arrays.pop("X"), str(path))
+    names = arrays.pop("names", None)
+    if names is not None and names.shape != (X.shape[1],):
+        raise InvalidInput(
+            f"{path} has {X.shape[1]} columns and names of the shape {names.shape}: give one each."
+        )
+    beside = {name: array for name, array in arrays.items() if array.shape == X.shape[:1]}
+    if "y" in arrays and "y" not in beside:
+        raise InvalidInput(
+            f"{path} has {len(X)} rows in X and labels of the shape {arrays['y'].shape} in y: "
+            "give a label a row."
+        )
+    return Matrix(
+        str(path),
+        X,
+        names=None if names is None else names.astype(str).astype(object),
+        beside=beside,
+        label="y" if "y" in beside else None,
+        ids="ids" if "ids" in beside else None,
+        image_shape=shape,
+    )
+
+
+def _read_npy(path: Path) -> Matrix:
+    try:
+        X, shape = _flat(np.load(path, allow_pickle=False), str(path))
+    except (OSError, EOFError) as error:
+        raise _no_numpy_file(path, error) from error
+    except InvalidInput:
+        raise
+    except ValueError as error:
+        raise _no_numpy_file(path, error) from error
+    return Matrix(str(path), X, image_shape=shape)
+
+
+def _no_numpy_file(path: Path, error: Exception) -> BrokenFile:
+    if "allow_pickle" in str(error):
+        return BrokenFile(
+            f"{path} holds Python objects, which are never opened, as they can run code: save "
+            "text with .astype(str)."
+        )
+    return BrokenFile(f"{path} is no whole NumPy file ({error}): write it again.")
+
+
+def _flat(X: ndarray, source: str) -> tuple[ndarray, tuple[int, int] | None]:
+    """Rows and columns; images are laid out as rows of pixels."""
+    if X.dtype.kind not in "biuf" or X.ndim not in (2, 3):
+        raise InvalidInput(
+            f"{source} holds an array of the shape {X.shape} and the type {X.dtype}: give numbers "
+            "in rows and columns, or images as (rows, height, width)."
+        )
+    if X.ndim == 2:
+        return X, None
+    return X.reshape(len(X), -1), (int(X.shape[1]), int(X.shape[2]))
+
+
+def _read_folder(folder: Path, image_shape: tuple[int, int] | None) -> Frame | Matrix:
+    """Images, those of a class in a folder of its own; or Parquet files."""
+    if any(folder.glob("*.parquet")):
+        return _read_parquet(folder)
+    files = sorted(
+        path
+        for path in (*folder.glob("*"), *folder.glob("*/*"))
+        if path.suffix.lower() in IMAGES and not path.name.startswith(".")
+    )
+    if not files:
+        raise InvalidInput(
+            f"the folder {folder} has no images ({', '.join(IMAGES)}): put those of a class into "
+            "a folder of its own in it."
+        )
+    images = [_read_image(path, image_shape) for path in files]
+    shapes = {image.shape for image in images}
+    if len(shapes) > 1:
+        other = next(at for at, image in enumerate(images) if image.shape != images[0].shape)
+        (h, w), (h2, w2) = images[0].shape, images[other].shape
+        raise InvalidInput(
+            f"images differ in size: {files[0]} is {h} × {w} (height × width) and {files[other]} "
+            f"{h2} × {w2}: give the size that all are brought to, e.g. --image-shape {h},{w}."
+        )
+    beside = {"file": np.array([path.relative_to(folder).as_posix() for path in files])}
+    inside = [path.parent != folder for path in files]
+    if all(inside):
+        beside["folder"] = np.array([path.parent.name for path in files])
+    elif any(inside):
+        raise InvalidInput(
+            f"{folder} has images in folders and {files[inside.index(False)].name} beside them: "
+            "put every image into the folder of its class."
+        )
+    X = np.stack(images).reshape(len(images), -1)
+    label = "folder" if "folder" in beside else None
+    return Matrix(str(folder), X, None, beside, label, "file", images[0].shape)
+
+
+def _read_image(path: Path, image_shape: tuple[int, int] | None) -> Any:
+    """Shades of grey, in the size that is asked for."""
+    pillow = _import("PIL.Image", "pillow")
+    try:
+        with pillow.open(path) as image:
+            grey = image.convert("L")
+            if image_shape is not None and grey.size != image_shape[::-1]:
+                grey = grey.resize(image_shape[::-1])
+            return np.asarray(grey)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise BrokenFile(f"{path} cannot be read as an image ({error}).") from error
+
+
+def _read_h5ad(path: Path) -> Matrix:
+    from hopefold.data.anndata_files import read_h5ad
+
+    return read_h5ad(path)
+
+
+def _read_named(name: str) -> Matrix:
+    if name in SMALL_SETS:
+        from sklearn import datasets
+
+        loader = {"cancer": "load_breast_cancer"}.get(name, f"load_{name}")
+        found = getattr(datasets, loader)()
+        names = np.array([str(one) for one in found.feature_names], dtype=object)
+        labels = np.array([str(one) for one in found.target_names])[found.target]
+        return Matrix(name, found.data, names, {"class": labels}, "class")
+    from hopefold.data.sets import load_set
+
+    kind, _, part = name.partition("-")
+    data = load_set(kind)
+    X, y = (data.X_test, data.y_test) if part else (data.X, data.y)
+    beside = {"class": cast("ndarray", y)}
+    return Matrix(name, X, None, beside, "class", image_shape=data.image_shape)
+
+
+def _import(module: str, package: str = "pyarrow") -> ModuleType:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingPackage(
+            f"this is read with {package}, which is not installed: pip install 'hopefold[cli]'."
+        ) from error
+
+
+READERS: dict[str, Callable[[Path], Frame | Matrix]] = {
+    ".csv": _read_csv,
+    ".csv.gz": _read_csv,
+    ".tsv": _read_csv,
+    ".tsv.gz": _read_csv,
+    ".txt": _read_csv,
+    ".parquet": _read_parquet,
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".h5ad": _read_h5ad,
+}

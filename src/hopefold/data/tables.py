@@ -1,0 +1,262 @@
+"""A table from any source, ready to be learned from or to be judged."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike, fspath
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from hopefold.data.columns import Columns, columns_called, learn_columns
+from hopefold.data.gaps import without_missing
+from hopefold.data.sources import Frame, Matrix, read_source
+from hopefold.errors import InvalidInput, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+MISSING = ("drop", "mean")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers, and what is known of them."""
+
+    #: An array or a CSR matrix of shape (n, features).
+    X: Any
+    #: Labels (n,), the names of the features, and of the rows; ``None`` where there are none.
+    y: ndarray | None
+    names: ndarray | None = None
+    ids: ndarray | None = None
+    image_shape: tuple[int, int] | None = None
+    #: How the features were made of the columns.
+    columns: Columns = field(default_factory=Columns)
+    #: Columns that are kept beside the results, by name.
+    kept: Mapping[str, ndarray] = field(default_factory=dict)
+    #: Which rows of the source these are, where some were dropped.
+    places: ndarray | None = None
+
+
+def read_table(
+    path: str | PathLike[str],
+    label: str | None = None,
+    *,
+    ids: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    encode: bool = False,
+    missing: str | None = None,
+    columns: Columns | None = None,
+    ignore_extra: bool = False,
+    image_shape: tuple[int, int] | None = None,
+) -> Table:
+    """Read a table; `fit` takes it as it is, and keeps in the model how it was read.
+
+    Parameters
+    ----------
+    path : path or str
+        CSV, TSV, Parquet, NPZ (X, y), NPY, AnnData, a folder of images with a folder for each
+        class, ``-`` for CSV on standard input, or a named set such as ``digits``.
+    label : str, optional
+        The column of the labels; those of images, NPZ files and named sets are known. For an NPY
+        file, another one that has them.
+    ids, drop : sequence of str
+        Columns that are no features: kept beside the results, or left out.
+    encode : bool
+        Make a feature of each value of a text column.
+    missing : {"drop", "mean"}, optional
+        What to do with missing values: leave their rows out, or fill in the mean of the column.
+    columns : Columns, optional
+        How a fitted model reads tables (``model.columns_``): columns are found by name, encoded and
+        filled as they were for the fit.
+    ignore_extra : bool
+        With ``columns``: columns that the model does not know are left out.
+    image_shape : (int, int), optional
+        The size that images are brought to.
+
+    Examples
+    --------
+    >>> from hopefold.data.tables import read_table
+    >>> table = read_table("iris")
+    >>> table.X.shape, str(table.y[0]), table.names[0]
+    ((150, 4), 'setosa', 'sepal length (cm)')
+
+    """
+    if missing not in (None, *MISSING):
+        raise InvalidParameter(f"missing={missing!r} is not known: choose one of drop, mean.")
+    size = image_shape or (columns.image_shape if columns else None)
+    source = read_source(fspath(path), size)
+    wishes = _Wishes(
+        label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra
+    )
+    table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
+    return without_missing(table, missing, source.source, fitting=columns is None)
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What `read_table` is asked for."""
+
+    label: str | None
+    ids: tuple[str, ...]
+    drop: tuple[str, ...]
+    encode: bool
+    lenient: bool
+    columns: Columns | None
+    ignore_extra: bool
+
+
+def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
+    there, label, ids, drop = frame.columns, wishes.label, wishes.ids, wishes.drop
+    for name in (*ids, *drop, *([label] if label is not None else [])):
+        check_column(name, there, frame.source)
+    known = wishes.columns or Columns()
+    if label is None and known.label in there:
+        label = known.label
+    if frame.ids is not None:
+        ids, drop = ids or (frame.ids,), (*drop, frame.ids)
+    aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
+    free = [name for name in there if name not in aside]
+    if wishes.columns is None:
+        if label is None:
+            raise InvalidInput(
+                f"say which column of {frame.source} has the labels (--label COLUMN): it has "
+                f"{columns_called(there)}."
+            )
+        if not free:
+            raise InvalidInput(f"{frame.source} has no column besides the label and the ids.")
+        aside -= {label}
+        columns = learn_columns(there, free, encode=wishes.encode, label=label)
+        columns = replace(columns, aside=tuple(name for name in there if name in aside))
+    elif known.names is None:
+        columns = replace(known, names=tuple(free))
+    else:
+        columns = known
+        _check_names(columns.names or (), there, free, frame.source, wishes)
+    X = columns.make(there, unknown_is_missing=wishes.lenient)
+    kept = {name: there[name] for name in ids}
+    y = None if label is None else there[label]
+    return Table(X, y, columns.features, _joined(kept), columns.image_shape, columns, kept)
+
+
+def _of_matrix(source: Matrix, wishes: _Wishes) -> Table:
+    label, y = _labels_beside(source, wishes)
+    for name in wishes.ids:
+        check_column(name, source.beside, source.source)
+    X, names = _chosen_columns(source, wishes)
+    shape = source.image_shape
+    columns = wishes.columns
+    if columns is None:
+        named = None if names is None else tuple(str(name) for name in names)
+        columns = Columns(named, label=label, aside=wishes.ids, image_shape=shape)
+    chosen = wishes.ids or ((source.ids,) if source.ids else ())
+    kept = {name: source.beside[name] for name in chosen}
+    X = X if sparse.issparse(X) or X.dtype.kind == "f" else X.astype(_float_type(X))
+    return Table(X, y, names, _joined(kept), shape, columns, kept)
+
+
+def _labels_beside(source: Matrix, wishes: _Wishes) -> tuple[str | None, ndarray | None]:
+    """The labels that are asked for, or that a source has of itself."""
+    label, beside = wishes.label, source.beside
+    if label is not None and label not in beside and label.endswith(".npy"):
+        return None, _labels_in_a_file(label, source)
+    if label is not None:
+        check_column(label, beside, source.source)
+    known = wishes.columns.label if wishes.columns else None
+    label = next((one for one in (label, known, source.label) if one in beside), None)
+    return label, None if label is None else beside[label]
+
+
+def _chosen_columns(source: Matrix, wishes: _Wishes) -> tuple[Any, ndarray | None]:
+    """The columns that a model knows, in its order; or all but those to be left out."""
+    X, names, wanted = source.X, source.names, wishes.columns and wishes.columns.names
+    if names is None:
+        for name in wishes.drop:
+            check_column(name, (), source.source)
+        return X, None
+    for name in wishes.drop:
+        check_column(name, names, source.source)
+    free = [name for name in names if name not in wishes.drop]
+    if wanted:
+        _check_names(wanted, names, free, source.source, wishes)
+        free = list(wanted)
+    if free == list(names):
+        return X, names
+    places = {name: place for place, name in enumerate(names)}
+    return X[:, [places[name] for name in free]], np.array(free, dtype=object)
+
+
+def _float_type(X: ndarray) -> type:
+    return np.float32 if X.dtype.itemsize <= 2 else np.float64
+
+
+def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
+    if not Path(label).is_file():
+        raise InvalidInput(f"there is no file {label}: give the labels of {source.source}.")
+    try:
+        y = np.load(label, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidInput(f"{label} is no whole NumPy file of labels ({error}).") from error
+    if y.shape != (source.X.shape[0],):
+        raise InvalidInput(
+            f"{source.source} has {source.X.shape[0]} rows, and {label} has the shape {y.shape}: "
+            "give a label a row."
+        )
+    return y
+
+
+def _joined(kept: Mapping[str, ndarray]) -> ndarray | None:
+    """The names of the rows as text."""
+    if not kept:
+        return None
+    columns = [[str(value) for value in column] for column in kept.values()]
+    return np.array([" · ".join(values) for values in zip(*columns, strict=True)])
+
+
+def check_column(name: str, there: Iterable[str], source: str) -> None:
+    """Is there such a column? If not, which is the nearest?"""
+    names = [str(one) for one in there]
+    if name in names:
+        return
+    lowered = {one.lower(): one for one in names}
+    close = difflib.get_close_matches(name.lower(), lowered, 1)
+    hint = f"did you mean {lowered[close[0]]!r}?" if close else f"it has {columns_called(names)}."
+    if names and all(_looks_like_a_number(one) for one in names[:-1]) and not close:
+        hint += " The first line looks like data: put a line of names above it."
+    if not names:
+        hint = "it has no named columns."
+    raise InvalidInput(f"{source} has no column {name!r}: {hint}")
+
+
+def _looks_like_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_names(
+    wanted: Sequence[str], there: Iterable[str], free: Sequence[str], source: str, wishes: _Wishes
+) -> None:
+    """Are all columns there that a model was fitted on, and no others?"""
+    present, known = set(there), set(wanted)
+    absent = [name for name in wanted if name not in present]
+    extra = [] if wishes.ignore_extra else [name for name in free if name not in known]
+    wrong = []
+    if absent:
+        wrong.append(f"lacks {columns_called(absent)}")
+    if extra:
+        wrong.append(f"has {columns_called(extra)}, which the model does not know")
+    if not wrong:
+        return
+    if absent:
+        remedy = "give the columns that the model was fitted on."
+    else:
+        remedy = f"leave it out (--drop {quote(extra[0])}), or all such (--ignore-extra)."
+    raise InvalidInput(f"{source} {' and '.join(wrong)}: {remedy}")

@@ -1,0 +1,64 @@
+"""What lies behind the points of a map: the regions of the classes, the density of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hopefold.core.neighbors import class_shares
+from hopefold.estimators.base import SupervisedEmbedding
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Cells along each side.
+N_CELLS = 240
+
+
+@dataclass(frozen=True)
+class Backdrop:
+    """A square of cells, the first row at the top.
+
+    ``codes`` are the classes that a row would be given there, ``certainty`` how far the most
+    probable class is ahead of the next, from 0 to 1; ``density`` counts all rows, where only some
+    are drawn.
+    """
+
+    low: ndarray
+    high: ndarray
+    codes: ndarray
+    certainty: ndarray
+    density: ndarray | None
+
+
+def make_backdrop(
+    model: SupervisedEmbedding, points: ndarray, low: ndarray, high: ndarray, *, with_density: bool
+) -> Backdrop:
+    """Ask the model what it would say of every place, also a good way beyond the frame."""
+    centre, half = (low + high) / 2, float((high - low).max())
+    low, high = centre - half, centre + half
+    edges = np.linspace(low, high, N_CELLS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    x, y = np.meshgrid(middles[:, 0], middles[::-1, 1])
+    places = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
+    step = max(1, 4_000_000 // len(model.classes_))
+    codes, certainty = [], []
+    for start in range(0, len(places), step):
+        shares = class_shares(places[start : start + step], *model._references())
+        second, first = np.partition(shares, -2, axis=1)[:, -2:].T
+        codes.append(shares.argmax(axis=1))
+        certainty.append(first - second)
+    square = (N_CELLS, N_CELLS)
+    density = None
+    if with_density:
+        counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=[edges[:, 0], edges[:, 1]])
+        density = counts.T[::-1]
+    return Backdrop(
+        low=low,
+        high=high,
+        codes=np.concatenate(codes).reshape(square),
+        certainty=np.concatenate(certainty).reshape(square),
+        density=density,
+    )

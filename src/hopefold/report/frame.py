@@ -1,0 +1,35 @@
+"""How much of a map is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Share of the points on each side that do not decide how much of a map is shown.
+NEARLY_NONE = 0.002
+
+#: Free space around the points, as a share of their width.
+MARGIN = 0.06
+
+
+def frame(points: ndarray) -> tuple[ndarray, ndarray]:
+    """Lower left and upper right corner of a square twice as wide as nearly all points.
+
+    A few points that lie far off would press all others into a corner. They are counted instead.
+    """
+    low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
+    centre, width = (low + high) / 2, (high - low).max()
+    return centre - width, centre + width
+
+
+def closest_frame(points: ndarray) -> tuple[ndarray, ndarray]:
+    """The corners of the box around all points but those far off, with a margin."""
+    low, high = frame(points)
+    near = points[((points >= low) & (points <= high)).all(axis=1)].astype(np.float64)
+    low, high = near.min(axis=0), near.max(axis=0)
+    margin = MARGIN * (high - low).max() or 1.0
+    return low - margin, high + margin

@@ -1,0 +1,106 @@
+"""The figures at the head of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import bdtr
+
+from hopefold.core.neighbors import nearest, vote
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.evaluation import (
+    FLOAT,
+    Kept,
+    PermutationTest,
+    SpeedUp,
+    counted_speed_up,
+    kept_by_model,
+    knn_error,
+)
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Neighbours that vote in the map.
+N_NEIGHBORS = 5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How good the map is, and what it saves.
+
+    ``error`` is that of the ``n_new`` rows that were not learned from, judged by the model's
+    references; ``guess`` that of always naming the commonest class of these rows, and ``p_value``
+    how likely so few mistakes are by such guessing (one-sided binomial test). ``neighbors_error``
+    is that of the five nearest rows in the map. All four are ``None`` where no row is new.
+    ``baseline`` is what k-NN among ``n_learned`` rows would keep; these are the rows that were
+    learned from, or all that were given if none of them was.
+    """
+
+    n_new: int
+    n_mistaken: int
+    error: float | None
+    guess: float | None
+    p_value: float | None
+    neighbors_error: float | None
+    validation_error: float | None
+    train_error: float | None
+    n_learned: int
+    knows_training: bool
+    baseline: Kept
+    kept: Kept
+    speed_up: SpeedUp
+    permutation: PermutationTest | None
+
+
+def judge(
+    model: SupervisedEmbedding,
+    points: ndarray,
+    true: ndarray,
+    predicted: ndarray,
+    training: ndarray,
+    permutation: PermutationTest | None = None,
+) -> Judgement:
+    """Compare what the model says of rows with what they are."""
+    new = ~training
+    n_new, n_mistaken = int(new.sum()), int((true != predicted)[new].sum())
+    n_learned = int(training.sum()) or len(true)
+    guess = 1 - np.bincount(true[new]).max() / n_new if n_new else None
+    return Judgement(
+        n_new=n_new,
+        n_mistaken=n_mistaken,
+        error=n_mistaken / n_new if n_new else None,
+        guess=None if guess is None else float(guess),
+        p_value=None if guess is None else float(bdtr(n_mistaken, n_new, guess)),
+        neighbors_error=_neighbors_error(points, true, training) if n_new else None,
+        validation_error=model.validation_error_,
+        train_error=model.train_error_,
+        n_learned=n_learned,
+        knows_training=bool(training.any()),
+        baseline=Kept(n_learned, FLOAT * n_learned * model.n_features_in_),
+        kept=kept_by_model(model),
+        speed_up=counted_speed_up(model, n_learned),
+        permutation=permutation,
+    )
+
+
+def _neighbors_error(points: ndarray, true: ndarray, training: ndarray) -> float | None:
+    """New rows by their nearest learned ones; if none is known as such, each by the others."""
+    if training.any():
+        new = ~training
+        return knn_error(points[training], true[training], points[new], true[new], N_NEIGHBORS)
+    if len(points) <= N_NEIGHBORS:
+        return None
+    _, indices = nearest(points, points, N_NEIGHBORS + 1)
+    others = _without_itself(indices)
+    decisions = vote(true[others], int(true.max()) + 1).argmax(axis=1)
+    return float((decisions != true).mean())
+
+
+def _without_itself(indices: ndarray) -> ndarray:
+    """Neighbours of each row but the row itself; it need not be the first where others lie."""
+    itself = indices == np.arange(len(indices))[:, None]
+    itself[~itself.any(axis=1), -1] = True
+    return indices[~itself].reshape(len(indices), -1)

@@ -1,0 +1,51 @@
+// The rows that are lit, as a list and as a CSV file.
+
+const chosenPanel = document.getElementById("chosen");
+const N_LISTED = 100;
+const CSV_COLUMNS = ["id", "true", "predicted", "probability", "x", "y", "learned_from", "far"];
+
+function showChosen() {
+  chosenPanel.hidden = !lit.rows;
+  if (!lit.rows) {
+    chosenPanel.replaceChildren();
+    return;
+  }
+  const listed = lit.rows.slice(0, N_LISTED);
+  const rest = lit.rows.length - listed.length;
+  chosenPanel.replaceChildren(
+    make("h2", { text: `${countRows(lit.rows.length)} ${lit.words}` }),
+    make("div", { class: "bar" },
+      lit.rows.length ? makeButton("Download CSV", downloadChosen, { id: "download" }) : null,
+      makeButton("Show all rows", () => light(null), { id: "clear" })),
+    lit.rows.length ? make("div", { class: "scroll list" }, makeTable(listed)) : "",
+    rest ? make("p", { class: "note", text: `and ${thousands(rest)} more, which are in the CSV file` }) : "");
+}
+
+function makeTable(rows) {
+  const head = make("tr", {}, ...["Row", "True", "Predicted"].map(text =>
+    make("th", { scope: "col", text })));
+  const body = rows.map(row => make("tr", { class: isMistaken(row) ? "mistaken" : "" },
+    make("th", { scope: "row" }, makeButton(idOf(row), () => focusRow(row))),
+    make("td", {}, makeLabel(scene.true[row])),
+    make("td", {}, makeLabel(scene.predicted[row]))));
+  return make("table", { class: "rows" }, make("thead", {}, head), make("tbody", {}, ...body));
+}
+
+function chosenAsCsv() {
+  const quoted = value => {
+    const text = String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = lit.rows.map(row => [
+    idOf(row), scene.classes[scene.true[row]], scene.classes[scene.predicted[row]],
+    (scene.shares[row * scene.n_leading] / 65535).toFixed(4),
+    scene.x[row], scene.y[row], isTraining(row), isFar(row),
+  ].map(quoted).join(","));
+  return `${[CSV_COLUMNS.join(","), ...lines].join("\r\n")}\r\n`;
+}
+
+function downloadChosen() {
+  const address = URL.createObjectURL(new Blob([chosenAsCsv()], { type: "text/csv" }));
+  make("a", { href: address, download: "rows.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -1,0 +1,137 @@
+"""A colour a class, for people with any kind of colour vision, on white and on black."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray
+
+#: Ten colours that people with any kind of colour vision can tell apart (after Petroff, 2021),
+#: without red, which belongs to the exemplars.
+PALETTE = (
+    "#3f90da",
+    "#ffa90e",
+    "#196b10",
+    "#b9ac70",
+    "#832db6",
+    "#94a4a2",
+    "#a96b59",
+    "#e76300",
+    "#5b5e6b",
+    "#92dadd",
+)
+EXEMPLAR_COLOUR = "#d1001f"
+
+#: How light a further colour may be, and how vivid at most, in OKLab: seen on white and on black,
+#: and none louder than the others.
+LIGHTNESS = (0.46, 0.84)
+VIVIDNESS = 0.17
+
+#: Steps of red, green and blue in which further colours are looked for.
+STEPS = 18
+
+#: What people without one kind of cone see, in linear RGB (Machado, Oliveira and Fernandes, 2009).
+VISIONS = np.array(
+    [
+        np.eye(3),
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ],
+    ]
+)
+_TO_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_TO_OKLAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+@cache
+def class_colours(n_classes: int) -> tuple[str, ...]:
+    """A colour a class: the fixed ten, then whichever differs most from all before it.
+
+    How much two colours differ is how much they do so for those who can tell them apart the least.
+    The colours of fewer classes are the first of those of more.
+
+    Examples
+    --------
+    >>> from hopefold.report.palette import class_colours
+    >>> class_colours(2)
+    ('#3f90da', '#ffa90e')
+
+    """
+    if n_classes <= len(PALETTE):
+        return PALETTE[:n_classes]
+    levels = np.linspace(0, 1, STEPS)
+    candidates = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(-1, 3)
+    lightness, *hue = oklab(candidates).T
+    fits = (lightness > LIGHTNESS[0]) & (lightness < LIGHTNESS[1]) & (np.hypot(*hue) < VIVIDNESS)
+    candidates = candidates[fits]
+    seen = as_seen(candidates)
+    chosen = [*PALETTE]
+    taken = as_seen(np.array([_numbers(colour) for colour in (*PALETTE, EXEMPLAR_COLOUR)]))
+    nearest = np.min([_difference(seen, colour) for colour in taken], axis=0)
+    while len(chosen) < n_classes:
+        best = int(nearest.argmax())
+        chosen.append(_name(candidates[best]))
+        nearest = np.minimum(nearest, _difference(seen, seen[best]))
+    return tuple(chosen)
+
+
+def as_seen(colours: Float[ndarray, "n 3"]) -> Float[ndarray, "n 4 3"]:
+    """Colours in OKLab, as people with each kind of colour vision see them."""
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.einsum("vij,nj->nvi", VISIONS, linear), 0, 1)
+    lab: ndarray = np.cbrt(seen @ _TO_CONES.T) @ _TO_OKLAB.T
+    return lab
+
+
+def oklab(colours: Float[ndarray, "... 3"]) -> Float[ndarray, "... 3"]:
+    """Colours in OKLab, in which distances are about as large as they look."""
+    lab: ndarray = as_seen(np.atleast_2d(colours))[:, 0].reshape(colours.shape)
+    return lab
+
+
+def difference(one: str, other: str) -> float:
+    """How much two colours differ for those who can tell them apart the least."""
+    seen = as_seen(np.array([_numbers(one), _numbers(other)]))
+    return float(_difference(seen[:1], seen[1])[0])
+
+
+def _difference(seen: Float[ndarray, "n 4 3"], other: Float[ndarray, "4 3"]) -> ndarray:
+    distances: ndarray = np.linalg.norm(seen - other, axis=2).min(axis=1)
+    return distances
+
+
+def _numbers(colour: str) -> ndarray:
+    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+
+
+def _name(numbers: ndarray) -> str:
+    return "#" + "".join(f"{round(255 * value):02x}" for value in numbers)

@@ -1,0 +1,158 @@
+"""A scene as text that a page can hold: JSON, with arrays and images in base64."""
+
+from __future__ import annotations
+
+import io
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from hopefold.report.backdrop import Backdrop
+from hopefold.report.looks import Columns, Images
+from hopefold.report.palette import class_colours
+from hopefold.report.scene import Scene
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Thumbnails along each side of a sheet. A page decodes a sheet when it needs one.
+SHEET_SIDE = 32
+
+#: Pixels from which on thumbnails have 16 greys: they halve the file, and cannot be seen.
+MANY_PIXELS = 4_000_000
+
+#: How strongly regions are tinted, from where classes meet to where one is certain.
+TINT = (8, 40)
+DENSITY_GREY = (122, 127, 138)
+
+#: What a script element may not hold as it is, even within a string.
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def to_json(scene: Scene) -> str:
+    """The scene as JSON that is safe within a script element."""
+    text = json.dumps(payload(scene), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for character, escaped in _UNSAFE.items():
+        text = text.replace(character, escaped)
+    return text
+
+
+def payload(scene: Scene) -> dict[str, Any]:
+    """The scene as plain data; thumbnails are apart, in `thumbnail_sheets`."""
+    code = np.uint8 if len(scene.classes) <= 256 else np.uint16
+    low, high = scene.frame
+    shares = np.rint(65_535 * scene.shares)
+    sampled = len(scene.numbers) < scene.n_rows
+    return {
+        "classes": scene.classes,
+        "colours": class_colours(len(scene.classes)),
+        "n_rows": scene.n_rows,
+        "n_leading": scene.leading.shape[1],
+        "numbers": array(scene.numbers, np.uint32) if sampled else None,
+        "ids": scene.ids,
+        "x": array(scene.points[:, 0], np.float32),
+        "y": array(scene.points[:, 1], np.float32),
+        "true": array(scene.true, code),
+        "predicted": array(scene.predicted, code),
+        "leading": array(scene.leading, code),
+        "shares": array(shares, np.uint16),
+        "flags": array(scene.training + 2 * scene.far, np.uint8),
+        "frame": [low.tolist(), high.tolist()],
+        "backdrop": _backdrop(scene),
+        "exemplars": _exemplars(scene, code),
+        "columns": _columns(scene.looks) if isinstance(scene.looks, Columns) else None,
+        "images": _images(scene.looks) if isinstance(scene.looks, Images) else None,
+    }
+
+
+def array(values: ndarray, dtype: Any) -> dict[str, str]:
+    """An array as the type that it has in a page, and its bytes, little-endian."""
+    small = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
+    return {"type": np.dtype(dtype).name, "bytes": b64encode(small.tobytes()).decode()}
+
+
+def image_uri(pixels: ndarray) -> str:
+    """An image as the address of itself: WebP, without loss."""
+    return f"data:image/webp;base64,{_webp(Image.fromarray(pixels))}"
+
+
+def thumbnail_sheets(looks: Images) -> list[str]:
+    """Thumbnails, row by row, on sheets of the same width: WebP in base64."""
+    images = looks.thumbnails
+    if images.size > MANY_PIXELS:
+        images = (images // 16) * 17
+    _, height, width = images.shape
+    step = SHEET_SIDE**2
+    sheets = []
+    for start in range(0, len(images), step):
+        some = images[start : start + step]
+        n_lines = -(-len(some) // SHEET_SIDE)
+        sheet = np.full((n_lines * SHEET_SIDE, height, width), 255, np.uint8)
+        sheet[: len(some)] = some
+        grid = sheet.reshape(n_lines, SHEET_SIDE, height, width).transpose(0, 2, 1, 3)
+        sheets.append(_webp(Image.fromarray(grid.reshape(n_lines * height, SHEET_SIDE * width))))
+    return sheets
+
+
+def _webp(image: Image.Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "WEBP", lossless=True, quality=50, method=2)
+    return b64encode(buffer.getvalue()).decode()
+
+
+def _backdrop(scene: Scene) -> dict[str, Any]:
+    back = scene.backdrop
+    return {
+        "low": back.low.tolist(),
+        "high": back.high.tolist(),
+        "regions": image_uri(_tinted(back, len(scene.classes))),
+        "density": None if back.density is None else image_uri(_shaded(back.density)),
+    }
+
+
+def _tinted(back: Backdrop, n_classes: int) -> ndarray:
+    """The regions in the colours of their classes, fainter where classes meet."""
+    colours = np.array(
+        [[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in class_colours(n_classes)]
+    )
+    faint, strong = TINT
+    alpha = faint + (strong - faint) * back.certainty
+    return np.dstack([colours[back.codes], alpha]).astype(np.uint8)
+
+
+def _shaded(density: ndarray) -> ndarray:
+    """Greyer where more rows lie; by the logarithm, as dense places are so by orders."""
+    shade = np.log1p(density) / np.log1p(density.max())
+    grey = np.broadcast_to(DENSITY_GREY, (*density.shape, 3))
+    return np.dstack([grey, 150 * shade]).astype(np.uint8)
+
+
+def _exemplars(scene: Scene, code: Any) -> dict[str, Any] | None:
+    if scene.exemplars is None:
+        return None
+    points = scene.exemplars.points
+    return {
+        "x": array(points[:, 0], np.float32),
+        "y": array(points[:, 1], np.float32),
+        "codes": array(scene.exemplars.codes, code),
+    }
+
+
+def _columns(columns: Columns) -> dict[str, Any]:
+    # whole numbers above this do not fit into float32
+    large = np.abs(columns.values).max(initial=0) >= 2**24
+    return {
+        "names": columns.names,
+        "telling": columns.telling.tolist(),
+        "mean": columns.mean.tolist(),
+        "deviation": columns.deviation.tolist(),
+        "values": array(columns.values, np.float64 if large else np.float32),
+    }
+
+
+def _images(images: Images) -> dict[str, Any]:
+    _, height, width = images.thumbnails.shape
+    return {"height": height, "width": width, "side": SHEET_SIDE, "is_ink": images.is_ink}

@@ -1,0 +1,138 @@
+"""A scene as one HTML file that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+from hopefold.errors import MissingPackage
+from hopefold.report import words
+from hopefold.report.curves import HEIGHT, WIDTH, training_curves
+from hopefold.report.looks import Columns, Images
+from hopefold.report.palette import class_colours
+from hopefold.report.payload import image_uri, thumbnail_sheets, to_json
+from hopefold.report.scene import Scene
+from hopefold.store import write_atomically
+
+PAGE = files("hopefold.report") / "page"
+
+#: In this order: each file uses those before it.
+SCRIPTS = ("scene", "pictures", "marks", "map", "card", "chosen", "controls", "start")
+
+#: More classes than this, and the cells of the confusion matrix are too small for numbers.
+MOST_NUMBERED = 24
+
+#: Confusions that are listed beside the matrix.
+N_CONFUSIONS = 10
+
+
+def write_report(scene: Scene, path: str | PathLike[str]) -> None:
+    """Write a scene as one self-contained HTML file, atomically.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE
+    >>> from hopefold.report.render import write_report
+    >>> from hopefold.report.scene import make_scene
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SHOPE(random_state=0).fit(X[::2], y[::2])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "irises.html"
+    >>> write_report(make_scene(model, X[1::2], y[1::2]), path)
+
+    """
+    write_atomically(path, render(scene).encode())
+
+
+def render(scene: Scene) -> str:
+    """The page."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise MissingPackage(
+            f"a report needs {error.name}, which is not installed: pip install 'hopefold[cli]'."
+        ) from error
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(_read("page.html"))
+    scripts = [get_plotlyjs(), _scripts()]
+    return template.render(
+        scene=scene,
+        words=words,
+        policy=_policy(scripts),
+        style=_read("style.css"),
+        scripts=scripts,
+        data=to_json(scene),
+        sheets=thumbnail_sheets(scene.looks) if isinstance(scene.looks, Images) else [],
+        colours=class_colours(len(scene.classes)),
+        gallery=list(_gallery(scene)),
+        confusions=_confusions(scene),
+        numbered=len(scene.classes) <= MOST_NUMBERED,
+        turned=max(map(len, scene.classes)) > (3 if len(scene.classes) <= MOST_NUMBERED else 1),
+        curves=training_curves(scene.history, scene.epochs_kept),
+        curve_size=(WIDTH, HEIGHT),
+    )
+
+
+def _read(name: str) -> str:
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+def _scripts() -> str:
+    body = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{body}\n}})();'
+
+
+def _policy(scripts: list[str]) -> str:
+    """What the page may do: run these scripts and no others, and ask no network for anything.
+
+    plotly's WebGL layer compiles functions at run time, hence ``unsafe-eval``.
+    """
+    hashes = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed} 'unsafe-eval'; "
+        "style-src 'unsafe-inline'; img-src data: blob:"
+    )
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """An exemplar in the gallery."""
+
+    number: int
+    code: int
+    image: str
+    values: tuple[str, ...]
+
+
+def _gallery(scene: Scene) -> Iterator[Portrait]:
+    if scene.exemplars is None:
+        return
+    looks: Any = scene.looks
+    codes = scene.exemplars.codes
+    for number in codes.argsort(kind="stable").tolist():
+        image, values = "", tuple[str, ...]()
+        if isinstance(looks, Columns) and looks.exemplar_values is not None:
+            values = tuple(words.plain(value) for value in looks.exemplar_values[number])
+        elif isinstance(looks, Images) and looks.exemplars is not None:
+            image = image_uri(looks.exemplars[number])
+        yield Portrait(number, int(codes[number]), image, values)
+
+
+def _confusions(scene: Scene) -> list[tuple[int, int, int]]:
+    """The commonest mistakes: how many, of which class, taken for which."""
+    mistakes = [
+        (int(scene.confusion[true, predicted]), int(true), int(predicted))
+        for true, predicted in zip(*scene.confusion.nonzero(), strict=True)
+        if true != predicted
+    ]
+    return sorted(mistakes, key=lambda mistake: (-mistake[0], mistake[1:]))[:N_CONFUSIONS]
