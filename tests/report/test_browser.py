@@ -28,6 +28,12 @@ def sixty(tmp_path_factory, many_blobs):
     return scene, path
 
 
+@pytest.fixture(scope="module")
+def table(visit, sixty):
+    """The report on the table, in a browser."""
+    return visit(sixty[1])
+
+
 def test_hovering_over_a_point_shows_its_card(report, digits_scene):
     row = int(np.flatnonzero(digits_scene.true == 3)[7])
     report.hover(trace=3, point=7)
@@ -39,6 +45,18 @@ def test_hovering_over_a_point_shows_its_card(report, digits_scene):
     for words in ("True", "Predicted", "Nearest exemplar", "Nearest rows", "%"):
         assert words in card
     assert report.page.locator("#card .thumbnail").count() == 6
+
+
+def test_rows_under_an_exemplar_can_be_pointed_at(report, digits_scene):
+    exemplar_trace = 11  # after ten classes and the crosses
+    report.hover(trace=exemplar_trace, point=0)
+    shown = int(report.page.locator("#card").get_attribute("data-row"))
+    away = np.linalg.norm(digits_scene.points - digits_scene.exemplars.points[0], axis=1)
+    script = (
+        "() => { const { range, _length } = map._fullLayout.xaxis; return [...range, _length]; }"
+    )
+    left, right, width = report.page.evaluate(script)
+    assert away[shown] < 13 * (right - left) / width, "within thirteen pixels"
 
 
 def test_the_card_names_the_nearest_rows_and_the_probabilities(report, digits_scene):
@@ -140,9 +158,8 @@ def test_mistaken_new_rows_are_marked_and_exemplars_are_red_circles(report, digi
     assert exemplars["color"] == ["#d1001f"] * 20
 
 
-def test_sixty_classes_have_a_chip_each_and_cards_show_telling_columns(visit, sixty):
-    scene, path = sixty
-    table = visit(path)
+def test_sixty_classes_have_a_chip_each_and_cards_show_telling_columns(table, sixty):
+    scene, _ = sixty
     assert table.page.locator("#legend [data-code]").count() == 60
     table.page.locator("#legend [data-code='59']").click()
     assert table.chosen() == "10 rows of class species 59"
@@ -157,8 +174,7 @@ def test_sixty_classes_have_a_chip_each_and_cards_show_telling_columns(visit, si
     assert not table.wrong
 
 
-def test_a_row_like_nothing_else_is_marked(visit, sixty):
-    table = visit(sixty[1])
+def test_a_row_like_nothing_else_is_marked(table):
     table.page.click("[data-special='far from everything']")
     assert table.chosen() == "1 row far from everything learned"
     table.page.click("#chosen tbody button")

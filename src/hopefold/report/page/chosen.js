@@ -13,7 +13,7 @@ function showChosen() {
   const listed = lit.rows.slice(0, N_LISTED);
   const rest = lit.rows.length - listed.length;
   chosenPanel.replaceChildren(
-    make("h2", { text: `${countRows(lit.rows.length)} ${lit.words}` }),
+    make("h2", { text: `${countRows(lit.rows.length)}${scene.numbers ? " drawn" : ""} ${lit.words}` }),
     make("div", { class: "bar" },
       lit.rows.length ? makeButton("Download CSV", downloadChosen, { id: "download" }) : null,
       makeButton("Show all rows", () => light(null), { id: "clear" })),

@@ -95,7 +95,7 @@ function layout() {
 const startMode = () => (matchMedia("(pointer: coarse)").matches ? false : "pan");
 
 function plot() {
-  const config = { displayModeBar: false, doubleClick: "reset" };
+  const config = { displayModeBar: false, doubleClick: "reset", plotGlPixelRatio: devicePixelRatio };
   Plotly.newPlot(map, traces(), layout(), config);
   map.prepend(backdrop);
   map.append(marks);

@@ -38,7 +38,12 @@ function copyCanvases() {
 let printing = false;
 
 function watchSize() {
-  new ResizeObserver(() => printing || Plotly.Plots.resize(map)).observe(map);
+  const fit = () => {
+    const { width, height } = map._fullLayout;
+    const same = map.clientWidth === width && map.clientHeight === height;
+    if (!printing && !same) Plotly.Plots.resize(map);
+  };
+  new ResizeObserver(fit).observe(map);
 }
 
 // Colours are others in the dark and on paper, and paper is narrow.
