@@ -61,6 +61,9 @@ def test_python_reads_raw_frames_with_the_encoder_of_the_model(run, cells_model)
     np.testing.assert_array_equal(
         model.transform(frame[frame.columns[::-1]]), model.transform(frame)
     )
+    np.testing.assert_array_equal(
+        model.transform(cells_model.with_suffix(".csv")), model.transform(frame)
+    )
 
 
 def test_parameters_reach_the_estimator(run, cells):
@@ -124,7 +127,9 @@ def test_images_in_a_folder_for_each_class(run, here):
 def test_missing_values_are_dropped_or_filled_as_asked(run, here):
     table = write_cells(here / "t.csv", age=with_gaps(), tissue=None, cell=None)
     options = ("--label", "type", "-o", "m.hope", "--force", *QUICK)
-    assert "85 rows" in run("fit", table, *options, "--missing", "drop").stdout
+    shown = run("fit", table, *options, "--missing", "drop").stdout
+    assert "85 rows, 2 features" in shown
+    assert "5 rows with missing values left out" in shown
     assert load("m.hope").columns_.fills is None
     assert "90 rows" in run("fit", table, *options, "--missing", "mean").stdout
     ages = pd.read_csv(table)["age"]

@@ -73,7 +73,8 @@ def test_the_order_of_columns_does_not_matter(run, here, cells_model, table):
 
 def test_dropped_rows_leave_the_numbers_of_the_others(run, here, plain_model):
     table = write_cells(here / "t.csv", age=with_gaps(), tissue=None, cell=None)
-    run("transform", plain_model, table, "--missing", "drop", "-o", "points.csv")
+    said = run("transform", plain_model, table, "--missing", "drop", "-o", "points.csv").stderr
+    assert "5 rows with missing values left out" in said
     rows = read(here / "points.csv")["row"].tolist()
     assert rows == [row + 1 for row in range(90) if row % 17 != 5]
 

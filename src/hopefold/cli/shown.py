@@ -99,6 +99,8 @@ def summary(model: Any, data: Table, source: str, seconds: float) -> None:
     encoded = data.columns.values
     if encoded:
         rows["encoded"] = listed([f"{name} ({len(values)})" for name, values in encoded.items()])
+    if data.n_dropped:
+        rows["missing"] = left_out(data)
     if data.columns.fills is not None:
         rows["missing"] = "filled with the mean of the column"
     if model.validation_error_ is not None:
@@ -112,6 +114,12 @@ def summary(model: Any, data: Table, source: str, seconds: float) -> None:
         rows["exemplars"] = f"{len(model.exemplars_)} stand in for {n_rows:,} rows"
     rows["time"] = f"{seconds:.1f} s, {model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
     facts(rows)
+
+
+def left_out(data: Table) -> str:
+    """How many rows had gaps."""
+    rows = f"{data.n_dropped:,} row{'s' * (data.n_dropped != 1)}"
+    return f"{rows} with missing values left out"
 
 
 def listed(values: Sequence[Any], most: int = 10) -> str:

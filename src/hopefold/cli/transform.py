@@ -55,7 +55,7 @@ def write(output: Path, table: Table, columns: dict[str, Any], arrays: dict[str,
         if name in columns or name in arrays:
             raise InvalidParameter(f"the id {name!r} has the name of a result: rename that column.")
     outputs.write_table(output, kept | columns, kept | arrays)
-    if table.places is not None:
-        shown.tell("hopefold: rows with missing values were left out; the others keep their order.")
+    if table.n_dropped:
+        shown.tell(f"hopefold: {shown.left_out(table)}; the others keep their order.")
     if output != outputs.STDOUT:
         shown.say(f"wrote {output} ({table.X.shape[0]:,} rows, {outputs.size(output)})")

@@ -34,7 +34,8 @@ def without_missing(table: Table, missing: str | None, source: str, *, fitting: 
         keep &= ~gaps.any(axis=1)
     elif fitting and missing == "mean" and not sparse.issparse(table.X):
         table = replace(table, columns=with_means(table.columns, table.X))
-    table = some_rows(table, keep) if not keep.all() else table
+    if not keep.all():
+        table = replace(some_rows(table, keep), n_dropped=int((~keep).sum()))
     if table.columns.fills is not None and gaps is not None:
         table = replace(table, X=table.columns.fill(table.X))
     if not table.X.shape[0]:

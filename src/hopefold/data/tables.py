@@ -39,8 +39,9 @@ class Table:
     columns: Columns = field(default_factory=Columns)
     #: Columns that are kept beside the results, by name.
     kept: Mapping[str, ndarray] = field(default_factory=dict)
-    #: Which rows of the source these are, where some were dropped.
+    #: Which rows of the source these are, where some are left out, and how many had gaps.
     places: ndarray | None = None
+    n_dropped: int = 0
 
 
 def read_table(

@@ -21,7 +21,7 @@ from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
-from hopefold.data.tables import Table
+from hopefold.data.tables import Table, read_table
 from hopefold.errors import (
     InvalidInput,
     InvalidParameter,
@@ -237,11 +237,15 @@ class SupervisedEmbedding(
         return points
 
     def _as_table(self, X: Any) -> Table | None:
-        """A table; also of a frame, if the model's own table has other columns than features."""
+        """A table; also of a frame or a file that has to be encoded or filled for the model."""
         if isinstance(X, Table):
             return X
         columns = self.columns_
-        if columns is None or columns.names is None or not hasattr(X, "columns"):
+        if columns is None or columns.names is None:
+            return None
+        if isinstance(X, str | PathLike) and (columns.values or columns.fills is not None):
+            return read_table(X, columns=columns)
+        if not hasattr(X, "columns"):
             return None
         if list(X.columns) == list(self.feature_names_in_):
             return None

@@ -111,6 +111,8 @@ history_ : list of dict
     One record an epoch: epoch, loss, learning_rate, validation_error.
 scale_ : Scale
     The scale that the map was learned in.
+columns_ : hopefold.data.columns.Columns or None
+    How the columns of a table become features, if the model was fitted on a table.
 precision_ : {"float32", "float16", "int8"}
     How a file keeps the weights and the exemplars.
 n_features_in_, feature_names_in_
