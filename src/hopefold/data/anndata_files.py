@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read_h5ad(path: Path) -> Matrix:
     """X, the genes' names, and what is known of the cells; ids are the cells' names."""
     try:
-        import h5py  # type: ignore[import-untyped]
+        import h5py
     except ImportError as error:
         raise MissingPackage(
             "AnnData is read with h5py, which is not installed: pip install 'hopefold[h5ad]'."
