@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -97,6 +97,23 @@ def read_table(
     )
     table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
     return without_missing(table, missing, source.source, fitting=columns is None)
+
+
+def as_table(X: Any, columns: Columns | None) -> Table | None:
+    """A table; also of a frame or a file that has to be encoded or filled for a model.
+
+    ``None`` for rows that are taken as they are.
+    """
+    if isinstance(X, Table):
+        return X
+    if columns is None or columns.names is None:
+        return None
+    if isinstance(X, str | PathLike):
+        plain = not columns.values and columns.fills is None
+        return None if plain else read_table(X, columns=columns)
+    if not hasattr(X, "columns") or list(X.columns) == list(cast("ndarray", columns.features)):
+        return None
+    return Table(columns.make_of_frame(X), None, columns.features)
 
 
 @dataclass(frozen=True)
