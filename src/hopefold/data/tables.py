@@ -15,7 +15,7 @@ from scipy import sparse
 
 from hopefold.data.columns import Columns, columns_called, learn_columns
 from hopefold.data.gaps import without_missing
-from hopefold.data.sources import Frame, Matrix, read_source
+from hopefold.data.sources import Frame, Matrix, load_numpy, read_source
 from hopefold.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
@@ -216,10 +216,7 @@ def _float_type(X: ndarray) -> type:
 def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
     if not Path(label).is_file():
         raise InvalidInput(f"there is no file {label}: give the labels of {source.source}.")
-    try:
-        y = np.load(label, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidInput(f"{label} is no whole NumPy file of labels ({error}).") from error
+    y = np.asarray(load_numpy(Path(label)))
     if y.shape != (source.X.shape[0],):
         raise InvalidInput(
             f"{source.source} has {source.X.shape[0]} rows, and {label} has the shape {y.shape}: "
