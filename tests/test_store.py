@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save as serialise
 
 from hopefold import store
-from hopefold.errors import BrokenFile, HopefoldError, NoSuchFolder
+from hopefold.errors import BrokenFile, HopefoldError, InvalidParameter, NoSuchFolder
 
 MANIFEST = {"kind": "toy", "names": ["ä", "</script>", "\u0000"]}
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2])}
@@ -23,6 +23,13 @@ def path(tmp_path):
     path = tmp_path / "toy.hope"
     store.write(path, MANIFEST, TENSORS)
     return path
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidParameter, match="device or a pipe"):
+        store.write_atomically(tmp_path / "pipe", b"content")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_what_is_written_is_read(path):

@@ -85,6 +85,8 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InvalidParameter(f"cannot write {path!r}, which is a folder: name a file in it.")
+    if target.exists() and not target.is_file():  # /dev/null would be gone
+        raise InvalidParameter(f"cannot write {path}, which is a device or a pipe: name a file.")
     if not target.parent.is_dir():
         raise NoSuchFolder(f"cannot write {path}: make the folder {target.parent} first.")
     beside = target.with_name(f".{uuid.uuid4().hex[:12]}.part")

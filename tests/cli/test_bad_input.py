@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import resource
 import signal
 from contextlib import contextmanager
@@ -53,6 +54,13 @@ def test_what_is_read_is_never_overwritten(refuse, cells, cells_model):
         "predict", cells_model, "cells.csv", "-o", "../" + cells.parent.name + "/cells.csv"
     )
     assert "is what is read" in line
+
+
+def test_a_pipe_is_not_replaced_by_a_file(refuse, here):
+    write_cells(here / "cells.csv", cell=None, tissue=None)
+    os.mkfifo("pipe")
+    assert "device or a pipe" in refuse(*FIT[:-1], "pipe", "--force")
+    assert (here / "pipe").is_fifo()
 
 
 def test_a_split_that_leaves_too_few_rows(refuse, here):

@@ -12,7 +12,8 @@ def main() -> None:
     # times slower. Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+        if hasattr(stream, "reconfigure"):  # a terminal may not know every letter
+            stream.reconfigure(errors="replace")
     try:
         from hopefold.cli.app import app
 

@@ -18,11 +18,12 @@ from hopefold.errors import InvalidParameter
 Data = Annotated[
     Path,
     typer.Argument(
+        metavar="DATA",
         help="CSV, TSV, Parquet, NPZ, NPY, .h5ad, a folder of images, - (CSV on standard input), "
         "or a named set: digits, iris, wine, cancer, mnist, usps.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A file that fit has written.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that fit has written.")]
 Label = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
 ]
@@ -107,11 +108,22 @@ def _option(name: str) -> Any:
 
 def _help(parameter: declared.Parameter, kinds: tuple[str, ...]) -> str:
     prose = re.sub('[`"]', "", " ".join(parameter.prose.split())).replace("None", "none")
-    default = written(parameter.default)
-    if parameter.name == "verbose":
-        default = "1"
+    if parameter.name == "image_shape":
+        prose += " Images in a folder are brought to it."
     only = "" if kinds[0] == "SHOPE" else f" For {', '.join(kind.lower() for kind in kinds)}."
-    return f"{prose}{only} Default: {default}."
+    return f"{prose}{only} Default: {_default(parameter, kinds)}."
+
+
+def _default(parameter: declared.Parameter, kinds: tuple[str, ...]) -> str:
+    """That of the first method; others are told as far as there is room."""
+    if parameter.name == "verbose":
+        return "1"
+    mine = written(parameter.default)
+    theirs = {kind: written(declared.parameters(kind)[parameter.name].default) for kind in kinds}
+    others = [f"hope: {theirs['HOPE']}"] if theirs.get("HOPE", mine) != mine else []
+    if any(default != mine for kind, default in theirs.items() if kind != "HOPE"):
+        others.append("some baselines: their own")
+    return f"{mine} ({'; '.join(others)})" if others else mine
 
 
 def _metavar(parameter: declared.Parameter) -> str:

@@ -35,6 +35,8 @@ def check_target(
         )
     if path.is_dir():
         raise InvalidParameter(f"cannot write {path}, which is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise InvalidParameter(f"cannot write {path}, which is a device or a pipe: name a file.")
     if path.exists() and any(path.samefile(one) for one in reads if one.exists()):
         raise InvalidParameter(f"{path} is what is read: give the result another name.")
     if path.exists() and not force:

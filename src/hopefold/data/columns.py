@@ -153,7 +153,7 @@ def with_means(columns: Columns, X: ndarray) -> Columns:
             f"(--drop {quote(str(name))})."
         )
     means = np.where(there, X, 0).sum(axis=0, dtype=np.float64) / counts
-    return replace(columns, fills=means.astype(np.float32))
+    return replace(columns, fills=means)
 
 
 def is_text(column: ndarray) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,11 +116,8 @@ def _read_parquet(path: Path) -> Frame:
 
 
 def _read_npz(path: Path) -> Matrix:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise _no_numpy_file(path, error) from error
+    loaded = load_numpy(path)
+    arrays = loaded if isinstance(loaded, dict) else {}
     if "X" not in arrays:
         held = ", ".join(arrays) or "none"
         raise InvalidInput(
@@ -152,15 +148,23 @@ def _read_npz(path: Path) -> Matrix:
 
 
 def _read_npy(path: Path) -> Matrix:
-    try:
-        X, shape = _flat(np.load(path, allow_pickle=False), str(path))
-    except (OSError, EOFError) as error:
-        raise _no_numpy_file(path, error) from error
-    except InvalidInput:
-        raise
-    except ValueError as error:
-        raise _no_numpy_file(path, error) from error
+    loaded = load_numpy(path)
+    if isinstance(loaded, dict):
+        raise InvalidInput(f"{path} is an NPZ file: give it the ending .npz.")
+    X, shape = _flat(loaded, str(path))
     return Matrix(str(path), X, image_shape=shape)
+
+
+def load_numpy(path: Path) -> Any:
+    """The array of an NPY file, or those of an NPZ file by name."""
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded
+            return {name: loaded[name] for name in loaded.files}
+    except Exception as error:  # damaged headers make errors of any kind
+        raise _no_numpy_file(path, error) from error
 
 
 def _no_numpy_file(path: Path, error: Exception) -> BrokenFile:

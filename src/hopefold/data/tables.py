@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import sparse
 
 from hopefold.data.columns import Columns, columns_called, learn_columns
 from hopefold.data.gaps import without_missing
-from hopefold.data.sources import Frame, Matrix, read_source
+from hopefold.data.sources import Frame, Matrix, load_numpy, read_source
 from hopefold.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
@@ -97,6 +97,23 @@ def read_table(
     )
     table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
     return without_missing(table, missing, source.source, fitting=columns is None)
+
+
+def as_table(X: Any, columns: Columns | None) -> Table | None:
+    """A table; also of a frame or a file that has to be encoded or filled for a model.
+
+    ``None`` for rows that are taken as they are.
+    """
+    if isinstance(X, Table):
+        return X
+    if columns is None or columns.names is None:
+        return None
+    if isinstance(X, str | PathLike):
+        plain = not columns.values and columns.fills is None
+        return None if plain else read_table(X, columns=columns)
+    if not hasattr(X, "columns") or list(X.columns) == list(cast("ndarray", columns.features)):
+        return None
+    return Table(columns.make_of_frame(X), None, columns.features)
 
 
 @dataclass(frozen=True)
@@ -199,10 +216,7 @@ def _float_type(X: ndarray) -> type:
 def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
     if not Path(label).is_file():
         raise InvalidInput(f"there is no file {label}: give the labels of {source.source}.")
-    try:
-        y = np.load(label, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidInput(f"{label} is no whole NumPy file of labels ({error}).") from error
+    y = np.asarray(load_numpy(Path(label)))
     if y.shape != (source.X.shape[0],):
         raise InvalidInput(
             f"{source.source} has {source.X.shape[0]} rows, and {label} has the shape {y.shape}: "

@@ -21,7 +21,7 @@ from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
-from hopefold.data.tables import Table, read_table
+from hopefold.data.tables import Table, as_table
 from hopefold.errors import (
     InvalidInput,
     InvalidParameter,
@@ -224,7 +224,7 @@ class SupervisedEmbedding(
 
     def _embed(self, X: Any) -> ndarray:
         check_is_fitted(self)
-        table = self._as_table(X)
+        table = as_table(X, self.columns_)
         if table is not None:
             checks.check_names(self, table.names)
             points = self._embed_batch(table.X)
@@ -235,21 +235,6 @@ class SupervisedEmbedding(
             points = embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
         checks.check_points(points)
         return points
-
-    def _as_table(self, X: Any) -> Table | None:
-        """A table; also of a frame or a file that has to be encoded or filled for the model."""
-        if isinstance(X, Table):
-            return X
-        columns = self.columns_
-        if columns is None or columns.names is None:
-            return None
-        if isinstance(X, str | PathLike) and (columns.values or columns.fills is not None):
-            return read_table(X, columns=columns)
-        if not hasattr(X, "columns"):
-            return None
-        if list(X.columns) == list(self.feature_names_in_):
-            return None
-        return Table(columns.make_of_frame(X), None, columns.features)
 
     def _batches(self, X: Any) -> Iterator[ndarray]:
         return (
