@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from sklearn.neighbors import NearestNeighbors
 
 if TYPE_CHECKING:
@@ -61,19 +62,19 @@ def kernel_mass(
     n_classes: int,
 ) -> Float[ndarray, "n classes"]:
     """Σ_j 1/(1 + d_ij) over the references of each class (the numerator of eq. 10)."""
-    points, references = points.astype(np.float64), references.astype(np.float64)
-    membership = np.zeros((len(references), n_classes))
-    membership[np.arange(len(references)), labels] = 1
-    mass = np.empty((len(points), n_classes))
-    step = max(1, CHUNK // len(references))
-    for start in range(0, len(points), step):
-        chunk = slice(start, start + step)
-        similarity = np.ones((len(points[chunk]), len(references)))
-        for axis in range(points.shape[1]):
-            apart = points[chunk, axis, None] - references[None, :, axis]
-            similarity += np.square(apart, out=apart)
-        mass[chunk] = np.reciprocal(similarity, out=similarity) @ membership
-    return mass
+    # by torch, whose threads would be in the way of NumPy's: they wait by counting
+    p, r = (torch.from_numpy(xy.astype(np.float64)) for xy in (points, references))
+    membership = torch.zeros(len(r), n_classes, dtype=torch.float64)
+    membership[torch.arange(len(r)), torch.from_numpy(labels)] = 1
+    mass = torch.empty(len(p), n_classes, dtype=torch.float64)
+    step = max(1, CHUNK // len(r))
+    for start in range(0, len(p), step):
+        some = p[start : start + step]
+        similarity = torch.ones(len(some), len(r), dtype=torch.float64)
+        for axis in range(p.shape[1]):
+            similarity += (some[:, axis, None] - r[:, axis]).square_()
+        mass[start : start + step] = similarity.reciprocal_() @ membership
+    return mass.numpy()
 
 
 def class_shares(

@@ -39,6 +39,10 @@ class Scale:
         """Does it leave rows as they are?"""
         return not self.shift.any() and bool((self.gain == 1).all())
 
+    @cached_property
+    def _shifts(self) -> bool:
+        return bool(self.shift.any())
+
     def apply(self, X: Any) -> Float[ndarray, "n features"]:
         """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
@@ -48,8 +52,9 @@ class Scale:
             if self.is_none:
                 return rows.astype(np.float32, copy=False)
             if can_be_shared(rows):  # torch has all processors do it
-                scaled = torch.from_numpy(rows) - torch.from_numpy(shift)
-                return scaled.mul_(torch.from_numpy(gain)).float().numpy()
+                x, factor = torch.from_numpy(rows), torch.from_numpy(gain)
+                shifted = (x - torch.from_numpy(shift)).mul_(factor) if self._shifts else x * factor
+                return shifted.float().numpy()
             scaled = rows - shift
             scaled *= gain
             return scaled.astype(np.float32)
