@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.core.neighbors import decide, nearest, vote
+from hopefold.data.seen import share_seen
 from hopefold.errors import ChanceWarning, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
@@ -116,6 +117,25 @@ def calibration(probabilities: ndarray, right: ndarray, n_bins: int = 10) -> Cal
     )
     error = float(np.average(np.abs(promised - came_true), weights=counts))
     return Calibration(error, promised, came_true, counts)
+
+
+def share_learned(model: SupervisedEmbedding, X: ndarray) -> float | None:
+    """About what share of the rows a model has learned from; ``None`` for files that do not know.
+
+    The model keeps fingerprints of a few of its rows: enough to tell how many are old, not which.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE
+    >>> from hopefold.evaluation import share_learned
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SHOPE(random_state=0, max_epochs=10).fit(X[::2], y[::2])
+    >>> share_learned(model, X[::2])
+    1.0
+
+    """
+    return None if model.seen_ is None else share_seen(X, model.seen_)
 
 
 def exemplar_distances(

@@ -14,6 +14,8 @@ from hopefold.report import looks, scene, words
 from hopefold.report.distance import far_from_all
 from hopefold.report.scene import make_scene, sample_rows
 
+NEW = np.zeros(90, bool)
+
 
 @pytest.fixture(scope="module")
 def blobs_model(three_blobs):
@@ -35,24 +37,24 @@ def test_a_scene_says_what_the_model_says(iris):
 
 def test_the_held_out_error_is_compared_with_naming_the_commonest_class(blobs_model, three_blobs):
     X, y = three_blobs
-    found = make_scene(blobs_model, X, y).judgement
+    found = make_scene(blobs_model, X, y, training=NEW).judgement
     assert found.guess == pytest.approx(2 / 3)
     assert found.p_value < 1e-6
     shuffled = np.random.RandomState(0).permutation(y)
-    assert make_scene(blobs_model, X, shuffled).judgement.p_value > 0.001
+    assert make_scene(blobs_model, X, shuffled, training=NEW).judgement.p_value > 0.001
 
 
 def test_neighbours_in_the_map_judge_a_row_without_itself(blobs_model, three_blobs):
     X, y = three_blobs
     alone = y.copy()
     alone[:1] = 1  # only itself would call it right
-    found = make_scene(blobs_model, X, alone).judgement
+    found = make_scene(blobs_model, X, alone, training=NEW).judgement
     assert found.neighbors_error >= 1 / 90
 
 
 def test_labels_that_the_model_does_not_know_are_mistakes(blobs_model, three_blobs):
     X, y = three_blobs
-    made = make_scene(blobs_model, X, np.where(y == 2, 7, y))
+    made = make_scene(blobs_model, X, np.where(y == 2, 7, y), training=NEW)
     assert made.classes == ("0", "1", "2", "7")
     assert made.confusion[3].sum() == 30
     assert made.judgement.error >= 1 / 3
@@ -174,6 +176,16 @@ def test_rows_that_were_all_learned_from_give_the_error_of_the_fit(blobs_model, 
     assert made.judgement.error is None
     assert first.value == words.percent(blobs_model.validation_error_)
     assert last.value == "Not known"
+
+
+def test_a_report_on_the_rows_of_the_fit_does_not_take_them_for_new(blobs_model, three_blobs):
+    X, y = three_blobs
+    made = make_scene(blobs_model, X, y)
+    assert made.training.all()
+    assert made.judgement.share_learned == 1
+    assert "all rows given were learned from" in words.headlines(made)[0].notes[0]
+    assert made.confusion.sum() == 90
+    assert make_scene(blobs_model, X + 0.1, y).judgement.n_new == 90
 
 
 def test_what_cannot_be_shown_is_refused(blobs_model, three_blobs, iris):

@@ -61,13 +61,25 @@ def evaluate(
         y_training = reading.labels_of(references, training, fitted.classes_)
         references = replace(references, y=y_training)
     shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {len(y):,} rows")
-    shown.say("(rows that it has learned from would flatter it)")
-    found = _errors(fitted, table, references) | _judged(fitted, table)
+    found = _learned_from(fitted, table) | _errors(fitted, table, references)
+    found |= _judged(fitted, table)
     speed = _speed_ups(fitted, table, references or table)
     found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}
     if output is not None:
         outputs.write(output, (json.dumps(found, indent=2) + "\n").encode())
         shown.say(f"\nwrote {output}")
+
+
+def _learned_from(fitted: Any, table: Table) -> dict[str, Any]:
+    """Rows that the model has learned from flatter it: that is told."""
+    from hopefold.evaluation import share_learned
+
+    share = share_learned(fitted, table.X)
+    if share is None:
+        shown.say("(rows that it has learned from would flatter it)")
+    elif share:
+        shown.say(f"About {share:.0%} of these rows were learned from: they flatter the model.")
+    return {"share_learned": share}
 
 
 def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hopefold.data.columns import Columns
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, learn_scale
+from hopefold.data.seen import sketch
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.data.tables import Table, as_table
 from hopefold.errors import (
@@ -98,6 +99,7 @@ class SupervisedEmbedding(
         with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
             learned = self._learn(task, random)
         self._publish(learned, task)
+        self.seen_: Any = sketch(X)
         return self
 
     def _task(

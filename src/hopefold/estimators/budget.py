@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.data.scaling import Scale
+from hopefold.data.seen import KEPT
 from hopefold.errors import InvalidParameter
 from hopefold.estimators.learning import Learned, Task, judge
 from hopefold.training.loop import worse_beyond_chance
@@ -176,7 +177,8 @@ def bytes_besides(task: Task, n_components: int, texts: Iterable[Any], precision
     references = n_references * (4 * n_components + label_type(task.n_classes).itemsize)
     packed_scale = sum(tensor.nbytes for tensor in pack_scale(task.scale).values())
     quoted = sum(len(json.dumps(json.dumps(text, default=str))) for text in texts)
-    return HEADER + exemplars + references + packed_scale + 8 * task.n_classes + quoted
+    seen = 8 * KEPT
+    return HEADER + exemplars + references + packed_scale + seen + 8 * task.n_classes + quoted
 
 
 def label_type(n_classes: int) -> np.dtype[Any]:

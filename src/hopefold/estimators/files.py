@@ -64,6 +64,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
     }
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.exemplars_
+    if model.seen_ is not None:
+        tensors["seen"] = model.seen_
     if model.columns_ is not None and model.columns_.fills is not None:
         tensors["fills"] = model.columns_.fills
     if (precision := model.precision_) != "float32":
@@ -179,6 +181,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.precision_ = precision
     model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
     model.exemplars_ = tensors.get("exemplars")
+    model.seen_ = tensors.get("seen")  # files of before it was kept have none
     model.reference_embedding_ = tensors["references.embedding"]
     _check_coherence(model, tensors)
     model.reference_labels_ = model.classes_[tensors["references.labels"]]
@@ -228,6 +231,8 @@ def _check_coherence(model: SupervisedEmbedding, tensors: dict[str, ndarray]) ->
         and n_classes > 1
         and model.classes_.tolist() == sorted(set(model.classes_.tolist())),
         "feature names": names is None or len(names) == n_features,
+        "fingerprints": model.seen_ is None
+        or (model.seen_.dtype == np.int64 and model.seen_.ndim == 1 and len(model.seen_) > 0),
         "exemplars": (model.exemplars is None) == (model.exemplars_ is None),
     }
     for what, is_sound in sound.items():

@@ -12,6 +12,7 @@ from torch import nn
 
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
+from hopefold.data.seen import sketch
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed
@@ -107,6 +108,7 @@ class Incremental(GradientEmbedding):
         exemplars = attempt.learned_exemplars().detach().cpu().numpy()
         self._publish(Learned(map_, exemplars, way.labels, Run(len(history), history)), task)
         way.published, self._going_on = self.map_, way
+        self.seen_ = sketch(X, self.seen_ if going else None)
         return self
 
     def _way(self, task: Task, *, going: bool) -> Way:

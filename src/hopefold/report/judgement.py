@@ -36,7 +36,8 @@ class Judgement:
     how likely so few mistakes are by such guessing (one-sided binomial test). ``neighbors_error``
     is that of the five nearest rows in the map. All four are ``None`` where no row is new.
     ``baseline`` is what k-NN among ``n_learned`` rows would keep; these are the rows that were
-    learned from, or all that were given if none of them was.
+    learned from, or all that were given if none of them was. ``share_learned`` is about what share
+    of the rows given the model has learned from, where it alone can tell.
     """
 
     n_new: int
@@ -53,6 +54,7 @@ class Judgement:
     kept: Kept
     speed_up: SpeedUp
     permutation: PermutationTest | None
+    share_learned: float | None
 
 
 def judge(
@@ -62,6 +64,7 @@ def judge(
     predicted: ndarray,
     training: ndarray,
     permutation: PermutationTest | None = None,
+    share_learned: float | None = None,
 ) -> Judgement:
     """Compare what the model says of rows with what they are."""
     new = ~training
@@ -83,6 +86,7 @@ def judge(
         kept=kept_by_model(model),
         speed_up=counted_speed_up(model, n_learned),
         permutation=permutation,
+        share_learned=share_learned,
     )
 
 

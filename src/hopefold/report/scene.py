@@ -17,7 +17,7 @@ from hopefold.data.rows import Rows
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.evaluation import PermutationTest
+from hopefold.evaluation import PermutationTest, share_learned
 from hopefold.report.backdrop import Backdrop, make_backdrop
 from hopefold.report.distance import far_from_all
 from hopefold.report.frame import closest_frame
@@ -54,8 +54,8 @@ class Scene:
 
     Rows are those that are drawn, ``numbers`` are their places among all ``n_rows``. Codes are
     places in ``classes``. ``leading`` are the most probable classes of a row, ``shares`` their
-    probabilities. ``confusion`` counts rows that were not learned from: a row a true class, a
-    column a predicted one.
+    probabilities. ``confusion`` counts rows that were not learned from, or all if all were: a row a
+    true class, a column a predicted one.
     """
 
     title: str
@@ -116,7 +116,8 @@ def make_scene(
     title : str, optional
         What is written above.
     training : boolean array of shape (n_rows,), optional
-        Which of the rows the model has learned from. Default: none of them.
+        Which of the rows the model has learned from. Default: all of them if the model knows some
+        (`hopefold.evaluation.share_learned`), so that it is not flattered; else none.
     permutation : PermutationTest, optional
         What `hopefold.evaluation.permutation_test` has found. It fits the model many times, so it
         is not run here.
@@ -135,7 +136,8 @@ def make_scene(
     """
     X, y = _check(model, X, y)
     ids, names = _check_names(ids, "ids", X.shape[0]), _check_names(names, "names", X.shape[1])
-    training = _check_training(training, len(y))
+    share = share_learned(model, X) if training is None else None
+    training = _check_training(training, len(y), bool(share))
     shape = image_shape or getattr(model, "image_shape", None)
     if shape is not None:
         checks.check_image_shape(shape)
@@ -149,6 +151,7 @@ def make_scene(
     leading, shares = _judge_points(model, points)
     predicted = leading[:, 0]
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
+    judged = np.ones_like(training) if training.all() else ~training
     low, high = closest_frame(points)
     rows = Rows(X, model.scale_)
     return Scene(
@@ -171,8 +174,8 @@ def make_scene(
         exemplars=_exemplars(model),
         frame=(low, high),
         backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(y)),
-        confusion=count_pairs(true[~training], predicted[~training], len(classes)),
-        judgement=judge(model, points, true, predicted, training, permutation),
+        confusion=count_pairs(true[judged], predicted[judged], len(classes)),
+        judgement=judge(model, points, true, predicted, training, permutation, share),
         history=tuple(model.history_),
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
@@ -233,9 +236,9 @@ def _check_names(names: Any, what: str, n: int) -> tuple[str, ...] | None:
     return tuple(map(str, names))
 
 
-def _check_training(training: Any, n_rows: int) -> ndarray:
+def _check_training(training: Any, n_rows: int, known: bool) -> ndarray:
     if training is None:
-        return np.zeros(n_rows, bool)
+        return np.full(n_rows, known)
     training = np.asarray(training)
     if training.dtype != bool or training.shape != (n_rows,):
         raise InvalidParameter(

@@ -10,6 +10,9 @@ from hopefold.estimators.checks import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement
 from hopefold.report.scene import Scene
 
+#: A share of rows that is told as all of them: it is a guess from a few.
+MOST = 0.95
+
 #: A narrow space at which no line is broken.
 NARROW = "\u202f"
 
@@ -78,7 +81,9 @@ def _error(found: Judgement) -> Headline:
     held_out = found.validation_error
     if found.error is None:
         value = "–" if held_out is None else percent(held_out)
-        notes = ["of rows held out in the fit; all rows given were learned from"]
+        share = 1.0 if found.share_learned is None else found.share_learned
+        which = "all" if share > MOST else f"about {share:.0%} of the"
+        notes = [f"of rows held out in the fit; {which} rows given were learned from"]
     else:
         value = percent(found.error)
         new = "not learned from" if found.knows_training else "given, which all count as new"
@@ -141,6 +146,13 @@ def _verdict(found: Judgement) -> Headline:
         notes.append(f"{chance}, binomial test")
     notes.append(permutation_words(found))
     return Headline("Better than guessing?", value, tuple(notes))
+
+
+def judged(found: Judgement) -> str:
+    """Which rows the confusion is of."""
+    if not found.n_new:
+        return "that were learned from"
+    return "not learned from" if found.knows_training else "given"
 
 
 def permutation_words(found: Judgement) -> str:
