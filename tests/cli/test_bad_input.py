@@ -203,6 +203,12 @@ def test_ragged_lines_by_number(refuse, here):
     assert "line 3 of t.csv has 4 cells" in refuse("fit", "t.csv", "--label", "type", "-o", "m")
 
 
+def test_a_quote_that_is_never_closed(refuse, here):
+    (here / "t.csv").write_text('a,b,type\n1,2,x\n3,"4,y\n5,6,x\n7,8,y\n')
+    line = refuse("fit", "t.csv", "--label", "type", "-o", "m")
+    assert line.startswith("line 3 of t.csv opens a quote that is not closed")
+
+
 def test_ragged_lines_on_standard_input(refuse, here):
     line = refuse("fit", "-", "--label", "b", "-o", "m", input="a,b\n1\n")
     assert line.startswith("line 2 of standard input has 1 cell,")

@@ -101,3 +101,13 @@ def test_a_report_of_images_has_their_pixels(run, here):
     run("fit", "digits", "-o", "m.hope", "--max-epochs", 2, "--n-factors", 8, "--n-units", 8)
     run("report", "m.hope", "digits", "-o", "report.html")
     assert "data:image/png;base64" in (here / "report.html").read_text()
+
+
+def test_a_report_on_rows_that_were_learned_from_does_not_take_them_for_new(run, here, cells_model):
+    table = cells_model.with_suffix(".csv")
+    told = run("report", cells_model, table, "-o", "old.html", "--permutations", "2").output
+    assert "100% of these rows were learned from" in told
+    page = (here / "old.html").read_text()
+    assert "all rows given were learned from" in page
+    assert "permutation test not run" not in page
+    assert "100% of these rows were learned from" in run("evaluate", cells_model, table).output

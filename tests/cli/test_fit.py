@@ -51,12 +51,12 @@ def test_a_model_of_python_works_on_the_command_line(run, cells):
     np.testing.assert_allclose(points, model.transform(frame[["age", "size"]]), rtol=1e-6)
 
 
-def test_python_reads_raw_frames_with_the_encoder_of_the_model(run, cells_model):
+def test_python_reads_raw_frames_with_the_encoder_of_the_model(run, cells_model, tmp_path):
     frame = pd.read_csv(cells_model.with_suffix(".csv"))
     assert frame["age"].isna().any()
     model = load(cells_model)
-    run("predict", cells_model, cells_model.with_suffix(".csv"), "-o", "p.npz", "--force")
-    with np.load("p.npz") as file:
+    run("predict", cells_model, cells_model.with_suffix(".csv"), "-o", tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz") as file:
         np.testing.assert_array_equal(model.predict_proba(frame), file["probabilities"])
     np.testing.assert_array_equal(
         model.transform(frame[frame.columns[::-1]]), model.transform(frame)

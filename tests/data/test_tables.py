@@ -230,3 +230,27 @@ def test_a_file_whose_columns_do_not_fit_its_features_is_refused(cells, tmp_path
     store.write(tmp_path / "m.hope", manifest, tensors)
     with pytest.raises(HopefoldError, match="columns do not fit"):
         load(tmp_path / "m.hope")
+
+
+@pytest.mark.parametrize("written", [["000", "001", "002"], ["1E0", "1E1", "1E2"], ["NA", "1", ""]])
+def test_ids_and_odd_labels_are_kept_letter_by_letter(tmp_path, written):
+    path = tmp_path / "t.csv"
+    lines = [
+        f"{name},{number},{code}"
+        for number, name, code in zip(range(3), written, "123", strict=True)
+    ]
+    path.write_text("\n".join([" id ,a,type", *lines]))
+    assert read_table(path, "type", ids=["id"]).kept["id"].tolist() == written
+    assert read_table(path, "type", ids=["id"]).y.tolist() == [1, 2, 3]
+
+
+def test_labels_with_leading_zeros_stay_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,type\n1,007\n2,042\n")
+    assert read_table(path, "type").y.tolist() == ["007", "042"]
+
+
+def test_a_quote_within_a_cell_is_no_mistake(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('size,a,type\n5" pipe,1,x\n6,2,y\n')
+    assert read_table(path, "type", ids=["size"]).kept["size"].tolist() == ['5" pipe', "6"]

@@ -23,6 +23,15 @@ def report(
     ignore_extra: options.IgnoreExtra = False,
     image_shape: options.ImageShape = None,
     title: Annotated[str, typer.Option(help="What is written above.")] = "",
+    permutations: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Also fit anew to these rows N times with shuffled labels: would the map draw as "
+            "good a picture of nothing? 20 take as long as 21 fits.",
+        ),
+    ] = 0,
     force: options.Force = False,
 ) -> None:
     """Write one HTML file that shows the map, to open offline."""
@@ -33,6 +42,8 @@ def report(
         fitted, data, label, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
     )
     y = reading.labels_of(table, data, fitted.classes_)
+    from hopefold.evaluation import permutation_test
+    from hopefold.report import words
     from hopefold.report.render import write_report
     from hopefold.report.scene import make_scene
 
@@ -44,7 +55,14 @@ def report(
         names=None if table.names is None else table.names.tolist(),
         image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
         title=title or f"{shown.title_of(fitted)} of {data}",
+        permutation=permutation_test(fitted, table.X, y, permutations) if permutations else None,
     )
     with outputs.writing(output):
         write_report(scene, output)
-    shown.say(f"wrote {output} ({table.X.shape[0]:,} rows, {outputs.size(output)})")
+    if scene.judgement.share_learned:
+        shown.say(
+            f"About {scene.judgement.share_learned:.0%} of these rows were learned from: the error "
+            "shown is that of the rows held out in the fit."
+        )
+    rows = words.count(table.X.shape[0], "row")
+    shown.say(f"wrote {output} ({rows}, {outputs.size(output)})")

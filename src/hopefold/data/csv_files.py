@@ -31,13 +31,22 @@ def parse_csv(content: bytes, source: str, delimiter: str | None = None) -> Fram
     if not content.strip():
         raise InvalidInput(f"{source} is empty: give a line of names and some rows.")
     delimiter = delimiter or _find_delimiter(content)
-    table = _parse(content, source, delimiter, ".")
+    if content.count(b'"') % 2:
+        _check_quotes(content, source, delimiter)
+    table = _parse(content, source, delimiter)
     if delimiter == ";" and _has_decimal_commas(table):
-        table = _parse(content, source, delimiter, ",")
+        table = _parse(content, source, delimiter, decimal_point=",")
     columns, ids = columns_of(table, source)
     if not len(next(iter(columns.values()))):
         raise InvalidInput(f"{source} has a line of names and no rows: give some.")
-    return Frame(source, columns, ids)
+    in_file = dict(zip(columns, table.column_names, strict=False))
+
+    def written(name: str) -> ndarray:
+        one = _parse(content, source, delimiter, text=in_file[name])
+        texts: ndarray = one.column(0).to_numpy()
+        return np.array([text.strip() for text in texts], dtype=object)
+
+    return Frame(source, columns, ids, written)
 
 
 def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]:
@@ -73,7 +82,15 @@ def _find_delimiter(content: bytes) -> str:
     return max(",;\t", key=header.count)
 
 
-def _parse(content: bytes, source: str, delimiter: str, decimal_point: str) -> Any:
+def _parse(
+    content: bytes,
+    source: str,
+    delimiter: str,
+    *,
+    decimal_point: str = ".",
+    text: str | None = None,
+) -> Any:
+    """All columns, of the types that they seem to have; or one of them as text."""
     try:
         import pyarrow  # type: ignore[import-untyped]
         from pyarrow import csv as arrow_csv
@@ -88,7 +105,12 @@ def _parse(content: bytes, source: str, delimiter: str, decimal_point: str) -> A
             # threads that are young when torch's end make an exit an abort
             arrow_csv.ReadOptions(block_size=block, use_threads=False),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            arrow_csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal_point),
+            arrow_csv.ConvertOptions(
+                strings_can_be_null=text is None,
+                decimal_point=decimal_point,
+                column_types=None if text is None else {text: pyarrow.string()},
+                include_columns=None if text is None else [text],
+            ),
         )
     except UnicodeDecodeError as error:
         raise _no_utf8(source) from error
@@ -114,6 +136,19 @@ def _broken(content: bytes, source: str, delimiter: str, complaint: str) -> Brok
     except (csv.Error, StopIteration):
         pass
     return BrokenFile(f"{source} cannot be read as CSV ({complaint.splitlines()[0]}).")
+
+
+def _check_quotes(content: bytes, source: str, delimiter: str) -> None:
+    """A quote that is never closed would make one cell of all lines after it."""
+    lines = io.StringIO(content.decode("utf-8", "replace"), newline="")
+    records, begins = csv.reader(lines, delimiter=delimiter, strict=True), 1
+    try:
+        for _ in records:
+            begins = records.line_num + 1
+    except csv.Error as error:
+        raise BrokenFile(
+            f"line {begins} of {source} opens a quote that is not closed ({error}): correct it."
+        ) from error
 
 
 def _no_utf8(source: str) -> BrokenFile:

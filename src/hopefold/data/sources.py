@@ -37,6 +37,20 @@ class Frame:
     columns: Mapping[str, ndarray]
     #: The column of the rows' names, where the file has one without a name.
     ids: str | None = None
+    #: A column as it is written, where numbers are written as text.
+    written: Callable[[str], ndarray] | None = None
+
+    def ids_in(self, name: str) -> ndarray:
+        """A column that is no number, whatever it looks like: 007 stays 007."""
+        return self.columns[name] if self.written is None else self.written(name)
+
+    def labels_in(self, name: str) -> ndarray:
+        """A column of labels: numbers, unless they are written otherwise than numbers are."""
+        labels = self.columns[name]
+        if self.written is None or labels.dtype.kind not in "iu":
+            return labels
+        written = self.written(name)
+        return labels if (labels.astype(str) == written).all() else written
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,8 @@ def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
         columns = known
         _check_names(columns.names or (), there, free, frame.source, wishes)
     X = columns.make(there, unknown_is_missing=wishes.lenient)
-    kept = {name: there[name] for name in ids}
-    y = None if label is None else there[label]
+    kept = {name: frame.ids_in(name) for name in ids}
+    y = None if label is None else frame.labels_in(label)
     return Table(X, y, columns.features, _joined(kept), columns.image_shape, columns, kept)
 
 

@@ -100,6 +100,7 @@ class SupervisedEmbedding(
             learned = self._learn(task, random)
         self._publish(learned, task)
         self.seen_: Any = sketch(X)
+        self.n_rows_: int | None = len(labels)
         return self
 
     def _task(

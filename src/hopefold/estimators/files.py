@@ -78,6 +78,7 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
         "classes": _plain_labels(model.classes_),
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
+        "n_rows": model.n_rows_,
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
         "train_error": model.train_error_,
@@ -174,6 +175,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
         model.columns_ = Columns.from_plain(*columns)
     model.classes_ = np.array(classes["values"], dtype=np.dtype(classes["dtype"]))
     model.class_weight_ = tensors["class_weight"]
+    model.n_rows_ = manifest.get("n_rows")  # files of before it was told have none
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
     model.train_error_ = manifest.get("train_error")  # files of before it was told have none

@@ -109,6 +109,7 @@ class Incremental(GradientEmbedding):
         self._publish(Learned(map_, exemplars, way.labels, Run(len(history), history)), task)
         way.published, self._going_on = self.map_, way
         self.seen_ = sketch(X, self.seen_ if going else None)
+        self.n_rows_ = len(labels) + ((self.n_rows_ or 0) if going else 0)
         return self
 
     def _way(self, task: Task, *, going: bool) -> Way:

@@ -35,9 +35,9 @@ class Judgement:
     references; ``guess`` that of always naming the commonest class of these rows, and ``p_value``
     how likely so few mistakes are by such guessing (one-sided binomial test). ``neighbors_error``
     is that of the five nearest rows in the map. All four are ``None`` where no row is new.
-    ``baseline`` is what k-NN among ``n_learned`` rows would keep; these are the rows that were
-    learned from, or all that were given if none of them was. ``share_learned`` is about what share
-    of the rows given the model has learned from, where it alone can tell.
+    ``baseline`` is what k-NN among the ``n_learned`` rows that the model was fitted on would keep.
+    ``share_learned`` is about what share of the rows given the model has learned from, where it
+    alone can tell.
     """
 
     n_new: int
@@ -69,7 +69,7 @@ def judge(
     """Compare what the model says of rows with what they are."""
     new = ~training
     n_new, n_mistaken = int(new.sum()), int((true != predicted)[new].sum())
-    n_learned = int(training.sum()) or len(true)
+    n_learned = model.n_rows_ or int(training.sum()) or len(true)
     guess = 1 - np.bincount(true[new]).max() / n_new if n_new else None
     return Judgement(
         n_new=n_new,

@@ -10,6 +10,9 @@ from hopefold.estimators.checks import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement
 from hopefold.report.scene import Scene
 
+#: What methods are called, where it is not as their classes are.
+TITLES = {"SHOPE": "S-HOPE"}
+
 #: A share of rows that is told as all of them: it is a guess from a few.
 MOST = 0.95
 
@@ -40,8 +43,9 @@ def headlines(scene: Scene) -> list[Headline]:
 
 def summary(scene: Scene) -> str:
     """What the map is of, in a line."""
+    method = TITLES.get(scene.method, scene.method)
     return (
-        f"{scene.method} map of {count(scene.n_rows, 'row')}, {count(scene.n_features, 'column')} "
+        f"{method} map of {count(scene.n_rows, 'row')}, {count(scene.n_features, 'column')} "
         f"and {count(len(scene.classes), 'class', 'classes')}"
     )
 
@@ -117,7 +121,8 @@ def _compression(found: Judgement) -> Headline:
         times(rows),
         (
             f"{count(found.kept.rows, 'row')} for {found.baseline.rows:,}",
-            f"{times(smaller)} in bytes: {size(found.kept.bytes)} for {size(found.baseline.bytes)}",
+            f"{_more(smaller, 'smaller', 'larger')}: {size(found.kept.bytes)} for "
+            f"{size(found.baseline.bytes)}",
         ),
     )
 
@@ -129,9 +134,15 @@ def _speed_up(found: Judgement) -> Headline:
         times(search),
         (
             "search alone, in multiply-adds",
-            f"{times(whole)} with the map, among {count(found.n_learned, 'row')}",
+            f"{_more(whole, 'faster', 'slower')} with the map, among "
+            f"{count(found.n_learned, 'row')}",
         ),
     )
+
+
+def _more(factor: float, more: str, less: str) -> str:
+    """``12 × smaller``, or ``3 × larger`` of a third."""
+    return f"{times(factor)} {more}" if factor >= 1 else f"{times(1 / factor)} {less}"
 
 
 def _verdict(found: Judgement) -> Headline:
