@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -175,7 +176,11 @@ def test_rows_that_were_all_learned_from_give_the_error_of_the_fit(blobs_model, 
     first, *_, last = words.headlines(made)
     assert made.judgement.error is None
     assert first.value == words.percent(blobs_model.validation_error_)
-    assert last.value == "Not known"
+    assert last.value == "Yes"  # all nine rows that were held out are judged right
+    unknown = copy.copy(blobs_model)
+    unknown.history_ = []
+    made = make_scene(unknown, X, y, training=np.ones(90, bool))
+    assert words.headlines(made)[-1].value == "Not known"
 
 
 def test_a_report_on_the_rows_of_the_fit_does_not_take_them_for_new(blobs_model, three_blobs):

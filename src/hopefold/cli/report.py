@@ -54,7 +54,7 @@ def report(
         ids=None if table.ids is None else table.ids.tolist(),
         names=None if table.names is None else table.names.tolist(),
         image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
-        title=title or f"{shown.title_of(fitted)} of {data}",
+        title=title or f"{shown.title_of(fitted)} of {data.name}",
         permutation=permutation_test(fitted, table.X, y, permutations) if permutations else None,
     )
     with outputs.writing(output):

@@ -19,6 +19,7 @@ from hopefold.evaluation import (
     kept_by_model,
     knn_error,
 )
+from hopefold.training.loop import Run
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -34,7 +35,8 @@ class Judgement:
     ``error`` is that of the ``n_new`` rows that were not learned from, judged by the model's
     references; ``guess`` that of always naming the commonest class of these rows, and ``p_value``
     how likely so few mistakes are by such guessing (one-sided binomial test). ``neighbors_error``
-    is that of the five nearest rows in the map. All four are ``None`` where no row is new.
+    is that of the five nearest rows in the map. Where no row is new, both errors are ``None``, and the
+    comparison with guessing is that of the rows held out in the fit, if that is known.
     ``baseline`` is what k-NN among the ``n_learned`` rows that the model was fitted on would keep.
     ``share_learned`` is about what share of the rows given the model has learned from, where it
     alone can tell.
@@ -70,13 +72,13 @@ def judge(
     new = ~training
     n_new, n_mistaken = int(new.sum()), int((true != predicted)[new].sum())
     n_learned = model.n_rows_ or int(training.sum()) or len(true)
-    guess = 1 - np.bincount(true[new]).max() / n_new if n_new else None
+    guess, p_value = _against_guessing(model, true, n_mistaken, new)
     return Judgement(
         n_new=n_new,
         n_mistaken=n_mistaken,
         error=n_mistaken / n_new if n_new else None,
-        guess=None if guess is None else float(guess),
-        p_value=None if guess is None else float(bdtr(n_mistaken, n_new, guess)),
+        guess=guess,
+        p_value=p_value,
         neighbors_error=_neighbors_error(points, true, training) if n_new else None,
         validation_error=model.validation_error_,
         train_error=model.train_error_,
@@ -88,6 +90,25 @@ def judge(
         permutation=permutation,
         share_learned=share_learned,
     )
+
+
+def _against_guessing(
+    model: SupervisedEmbedding, true: ndarray, n_mistaken: int, new: ndarray
+) -> tuple[float | None, float | None]:
+    """The error of naming the commonest class, and how likely so few mistakes are by it.
+
+    Where no row is new, the mistakes are those on the rows held out in the fit: in its last epochs,
+    as the epoch that was kept is the luckiest of many.
+    """
+    n_judged = int(new.sum())
+    if not n_judged:
+        if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
+            return None, None
+        n_judged = round(model.settings_["validation_fraction"] * model.n_rows_)
+        n_mistaken = round(Run(model.n_iter_, model.history_).late_error * n_judged)
+        new = ~new
+    guess = float(1 - np.bincount(true[new]).max() / new.sum())
+    return guess, float(bdtr(n_mistaken, n_judged, guess))
 
 
 def _neighbors_error(points: ndarray, true: ndarray, training: ndarray) -> float | None:

@@ -154,7 +154,8 @@ def _verdict(found: Judgement) -> Headline:
         value = "Yes" if found.p_value < CHANCE else "Not clearly"
         notes.append(f"naming the commonest class: {percent(found.guess)} mistaken")
         chance = f"p < {CHANCE:g}" if found.p_value < CHANCE else f"p = {found.p_value:.2g}"
-        notes.append(f"{chance}, binomial test")
+        fitted = "" if found.n_new else " of the rows held out in the fit"
+        notes.append(f"{chance}, binomial test{fitted}")
     notes.append(permutation_words(found))
     return Headline("Better than guessing?", value, tuple(notes))
 
