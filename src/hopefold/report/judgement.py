@@ -35,8 +35,8 @@ class Judgement:
     ``error`` is that of the ``n_new`` rows that were not learned from, judged by the model's
     references; ``guess`` that of always naming the commonest class of these rows, and ``p_value``
     how likely so few mistakes are by such guessing (one-sided binomial test). ``neighbors_error``
-    is that of the five nearest rows in the map. Where no row is new, both errors are ``None``, and the
-    comparison with guessing is that of the rows held out in the fit, if that is known.
+    is that of the five nearest rows in the map. Where no row is new, both errors are ``None``, and
+    the comparison with guessing is that of the rows held out in the fit, if that is known.
     ``baseline`` is what k-NN among the ``n_learned`` rows that the model was fitted on would keep.
     ``share_learned`` is about what share of the rows given the model has learned from, where it
     alone can tell.
