@@ -109,5 +109,7 @@ def test_a_report_on_rows_that_were_learned_from_does_not_take_them_for_new(run,
     assert "100% of these rows were learned from" in told
     page = (here / "old.html").read_text()
     assert "all rows given were learned from" in page
+    assert "--label type --drop cell --encode --missing mean" in page
+    assert "--n-factors 8" in page
     assert "permutation test not run" not in page
     assert "100% of these rows were learned from" in run("evaluate", cells_model, table).output

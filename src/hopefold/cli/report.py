@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from hopefold.cli import options, outputs, reading, shown
+from hopefold.cli.commands import fit_command
 
 
 def report(
@@ -54,6 +56,10 @@ def report(
         ids=None if table.ids is None else table.ids.tolist(),
         names=None if table.names is None else table.names.tolist(),
         image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
+        commands=(
+            fit_command(fitted, str(model)),
+            f"hopefold report {quote(str(model))} {quote(str(data))} -o {quote(str(output))}",
+        ),
         title=title or f"{shown.title_of(fitted)} of {data.name}",
         permutation=permutation_test(fitted, table.X, y, permutations) if permutations else None,
     )

@@ -83,6 +83,7 @@ class Scene:
     epochs_kept: int
     settings: dict[str, str]
     versions: dict[str, str]
+    commands: tuple[str, ...]
 
 
 def make_scene(
@@ -96,6 +97,7 @@ def make_scene(
     title: str = "",
     training: ndarray | None = None,
     permutation: PermutationTest | None = None,
+    commands: Sequence[str] = (),
 ) -> Scene:
     """Judge labelled rows by a fitted model, and gather what a report shows of them.
 
@@ -121,6 +123,8 @@ def make_scene(
     permutation : PermutationTest, optional
         What `hopefold.evaluation.permutation_test` has found. It fits the model many times, so it
         is not run here.
+    commands : sequence of str, optional
+        How to make the model and the report again on a command line. Default: told in Python.
 
     Examples
     --------
@@ -180,6 +184,7 @@ def make_scene(
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
         versions={"Python": platform.python_version()} | {p: version(p) for p in PACKAGES},
+        commands=tuple(commands),
     )
 
 

@@ -1,0 +1,36 @@
+"""How a model was made, as one would type it."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import Any
+
+from hopefold.cli import declared, options
+
+
+def fit_command(model: Any, output: str) -> str:
+    """The command that fits such a model to a table; the table has no name in a model."""
+    kind = type(model).__name__
+    words = ["hopefold", "fit", "TABLE", "-o", output]
+    if kind != "SHOPE":
+        words += ["--method", kind.lower()]
+    columns = model.columns_
+    if columns is not None:
+        words += ["--label", columns.label] if columns.label else []
+        words += [word for name in columns.aside for word in ("--drop", name)]
+        words += ["--encode"] if columns.values else []
+        words += ["--missing", "mean"] if columns.fills is not None else []
+    for name, parameter in declared.parameters(kind).items():
+        value = model.settings_[name]
+        if value != parameter.default and name != "verbose":
+            words += _typed(name, value)
+    return " ".join(quote(str(word)) for word in words)
+
+
+def _typed(name: str, value: Any) -> list[str]:
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{option}" if value else f"--no-{option}"]
+    if isinstance(value, dict):
+        return [f"--{option}", ",".join(f"{label}={weight}" for label, weight in value.items())]
+    return [f"--{option}", options.written(value)]
