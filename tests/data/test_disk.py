@@ -92,6 +92,16 @@ def test_rows_from_disk_are_those_from_memory(small_buffer, on_disk, dtype, how)
     )
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_rows_that_torch_cannot_share_are_fetched_all_the_same(turned):
+    X = np.random.RandomState(0).rand(20, 3).astype(np.float32)
+    rows = X[::-1] if turned else X.copy()
+    rows.flags.writeable = False
+    which = np.array([3, 19, 0])
+    fetched = Rows.prepare(rows, learn_scale(rows, None)).fetch(which)
+    np.testing.assert_array_equal(fetched, rows[which])
+
+
 def test_pages_are_let_go_in_time(small_buffer, on_disk, monkeypatch):
     released = []
     monkeypatch.setattr(disk, "release", released.append)

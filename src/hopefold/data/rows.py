@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 
 from hopefold.data.disk import Buffer, chunks, is_on_disk
-from hopefold.data.scaling import Scale, learn_scale
+from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Rows:
 
     def _take(self, which: ndarray | slice) -> Any:
         which = self._numbers(which)
-        if isinstance(which, slice) or self.is_sparse:
+        if isinstance(which, slice) or self.is_sparse or not can_be_shared(self._X):
             return self._X[which]
         return torch.from_numpy(self._X).index_select(0, torch.from_numpy(which)).numpy()
 
