@@ -13,7 +13,7 @@ import os
 import stat
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,18 @@ FORMAT = 1
 _KEY = "hopefold"
 _BEGINNING = rb"{\"sha256\":\""
 _NO_CHECKSUM = b"0" * 64
+
+
+def check_kind(
+    manifest: Mapping[str, Any], kinds: Collection[str], path: str | PathLike[str]
+) -> None:
+    """Is what the file holds of a kind that is known?"""
+    kind = manifest.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise BrokenFile(
+            f"{path} holds a model of another kind ({kind!r}), which this hopefold does not know: "
+            "pip install --upgrade hopefold."
+        )
 
 
 def write(

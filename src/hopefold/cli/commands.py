@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import Any
 
-from hopefold.cli import declared, options
+from hopefold.cli import options
 
 
 def fit_command(model: Any, output: str) -> str:
@@ -20,10 +20,8 @@ def fit_command(model: Any, output: str) -> str:
         words += [word for name in columns.aside for word in ("--drop", name)]
         words += ["--encode"] if columns.values else []
         words += ["--missing", "mean"] if columns.fills is not None else []
-    for name, parameter in declared.parameters(kind).items():
-        value = model.settings_[name]
-        if value != parameter.default and name != "verbose":
-            words += _typed(name, value)
+    for name, value in options.changed(kind, model.settings_).items():
+        words += _typed(name, value)
     return " ".join(quote(str(word)) for word in words)
 
 

@@ -13,6 +13,7 @@ import typer
 from hopefold.cli import declared, options, outputs, shown
 from hopefold.cli.fit import make, read
 from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.report.titles import title
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -62,9 +63,7 @@ def compare(
     random_state: options.Seed = 0,
     ids: options.Ids = None,
     drop: options.Drop = None,
-    encode: Annotated[
-        bool, typer.Option("--encode", help="Make a feature of each value of a text column.")
-    ] = False,
+    encode: options.Encode = False,
     missing: options.Missing = None,
     force: options.Force = False,
 ) -> None:
@@ -129,7 +128,7 @@ def _with_progress(kinds: list[str]) -> Iterator[str]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(kinds))
         for kind in kinds:
-            progress.update(task, description=options.TITLES.get(kind, kind))
+            progress.update(task, description=title(kind))
             yield kind
             progress.advance(task)
 
@@ -148,7 +147,7 @@ def _run(kind: str, settings: dict[str, Any], split: Split) -> Outcome:
     points = model.transform(split.test)
     y, y_test = np.asarray(split.train.y), np.asarray(split.test.y)
     return Outcome(
-        options.TITLES.get(kind, kind),
+        title(kind),
         points,
         model.exemplar_embedding_,
         model.predict(split.test) != y_test,

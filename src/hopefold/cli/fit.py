@@ -34,9 +34,7 @@ def fit(
     ] = "shope",
     ids: options.Ids = None,
     drop: options.Drop = None,
-    encode: Annotated[
-        bool, typer.Option("--encode", help="Make a feature of each value of a text column.")
-    ] = False,
+    encode: options.Encode = False,
     missing: options.Missing = None,
     force: options.Force = False,
     **parameters: Any,

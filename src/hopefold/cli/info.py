@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hopefold.cli import declared, options, outputs, reading, shown
-from hopefold.errors import BrokenFile
+from hopefold.report.titles import title
 
 
 def info(
@@ -20,17 +20,13 @@ def info(
 
     reading.check_file(model)
     manifest, tensors = store.read(model)
-    if manifest.get("kind") not in declared.methods().values():
-        raise BrokenFile(
-            f"{model} holds a model of another kind ({manifest.get('kind')!r}), which this "
-            "hopefold does not know: pip install --upgrade hopefold."
-        )
+    store.check_kind(manifest, declared.methods().values(), model)
     if as_json:
         shown.say(json.dumps(manifest, indent=2))
         return
     kind = manifest["kind"]
     n_bytes = sum(tensor.nbytes for tensor in tensors.values())
-    shown.say(f"{model}: {options.TITLES.get(kind, kind)}, {outputs.size(model)}, checksum right")
+    shown.say(f"{model}: {title(kind)}, {outputs.size(model)}, checksum right")
     shown.facts(
         _facts(manifest, tensors) | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"}
     )
@@ -72,10 +68,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
 
 def _settings(kind: str, settings: dict[str, Any]) -> str:
     """Those that are not the defaults."""
-    defaults = {name: one.default for name, one in declared.parameters(kind).items()}
-    changed = [
-        f"{name}={options.written(value)}"
-        for name, value in settings.items()
-        if name != "verbose" and options.written(value) != options.written(defaults.get(name))
-    ]
-    return ", ".join(changed) or "the defaults"
+    changed = options.changed(kind, settings).items()
+    return (
+        ", ".join(f"{name}={options.written(value)}" for name, value in changed) or "the defaults"
+    )

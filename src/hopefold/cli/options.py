@@ -14,6 +14,7 @@ import typer
 
 from hopefold.cli import declared
 from hopefold.errors import InvalidParameter
+from hopefold.report.titles import title
 
 Data = Annotated[
     Path,
@@ -35,6 +36,9 @@ Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN", help="Left out; may be repeated."),
 ]
+Encode = Annotated[
+    bool, typer.Option("--encode", help="Make a feature of each value of a text column.")
+]
 Missing = Annotated[
     str | None,
     typer.Option("--missing", metavar="drop|mean", help="What to do with missing values."),
@@ -48,8 +52,6 @@ ImageShape = Annotated[
     typer.Option("--image-shape", metavar="HEIGHT,WIDTH", help="Where rows are images."),
 ]
 Seed = Annotated[int, typer.Option("--random-state", help="Every random choice comes from it.")]
-
-TITLES = {"SHOPE": "S-HOPE"}
 
 #: What the help says of kinds that are written otherwise on a command line.
 METAVARS = {
@@ -144,6 +146,16 @@ def written(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
+def changed(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a method that are not its defaults; how much it says does not count."""
+    defaults = {name: one.default for name, one in declared.parameters(kind).items()}
+    return {
+        name: value
+        for name, value in settings.items()
+        if name != "verbose" and written(value) != written(defaults.get(name))
+    }
+
+
 def settings_of(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed, as the constructor takes it; what was not is left to its defaults."""
     known = declared.parameters(kind)
@@ -154,7 +166,7 @@ def settings_of(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             _, kinds = declared.all_parameters()[name]
             raise InvalidParameter(
-                f"{TITLES.get(kind, kind)} has no parameter {name}: leave out "
+                f"{title(kind)} has no parameter {name}: leave out "
                 f"--{name.replace('_', '-')}, or choose a method that has it "
                 f"({', '.join(one.lower() for one in kinds)})."
             )

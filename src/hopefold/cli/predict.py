@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hopefold.cli import options, outputs, reading
-from hopefold.cli.transform import Output, write
+from hopefold.cli import options, outputs
+from hopefold.cli.transform import Output, read, write
 
 
 def predict(
@@ -17,11 +17,8 @@ def predict(
     force: options.Force = False,
 ) -> None:
     """Write the classes of rows, and how probable each is."""
-    outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
-    fitted = reading.load_model(model)
-    table = reading.read_for(
-        fitted, data, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
-    )
+    wishes = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
+    fitted, table = read(model, data, output, force=force, **wishes)
     shares = fitted.predict_proba(table)
     labels = fitted.classes_[shares.argmax(axis=1)]
     columns = {"predicted": labels, "probability": shares.max(axis=1)}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hopefold.cli.options import TITLES
+from hopefold.report.titles import title
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -43,7 +43,7 @@ def percent(share: float) -> str:
 
 def title_of(model: Any) -> str:
     """What people call the method."""
-    return TITLES.get(type(model).__name__, type(model).__name__)
+    return title(type(model).__name__)
 
 
 def facts(rows: Mapping[str, str]) -> None:

@@ -35,15 +35,19 @@ def transform(
     force: options.Force = False,
 ) -> None:
     """Write where the rows of a table lie in the map."""
-    outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
-    fitted = reading.load_model(model)
-    table = reading.read_for(
-        fitted, data, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
-    )
+    wishes = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
+    fitted, table = read(model, data, output, force=force, **wishes)
     points = fitted.transform(table)
     names = [str(name) for name in fitted.get_feature_names_out()]
     columns = dict(zip(names, points.T, strict=True))
     write(output, table, columns, {"points": points})
+
+
+def read(model: Path, data: Path, output: Path, *, force: bool, **wishes: Any) -> tuple[Any, Table]:
+    """A model, and rows for it, if what comes of them can be written."""
+    outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
+    fitted = reading.load_model(model)
+    return fitted, reading.read_for(fitted, data, **wishes)
 
 
 def write(output: Path, table: Table, columns: dict[str, Any], arrays: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ would turn a map of 4 % error into one of 40 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,10 +99,21 @@ def decide(
     n_neighbors: int | None,
 ) -> Int[ndarray, " n"]:
     """The class with the largest share, for each point, in bounded memory."""
+    chunks = shares_by_chunks(points, references, labels, class_weights, n_neighbors)
+    return np.concatenate([shares.argmax(axis=1) for shares in chunks])
+
+
+def shares_by_chunks(
+    points: Float[ndarray, "n d"],
+    references: Float[ndarray, "r d"],
+    labels: Int[ndarray, " r"],
+    class_weights: Float[ndarray, " classes"],
+    n_neighbors: int | None,
+) -> Iterator[Float[ndarray, "c classes"]]:
+    """What `class_shares` gives, for some points at a time, from the first to the last."""
     judge = _judge(references, labels, class_weights, n_neighbors)
     step = max(1, CHUNK // len(class_weights))
-    chunks = (points[start : start + step] for start in range(0, len(points), step))
-    return np.concatenate([judge(chunk).argmax(axis=1) for chunk in chunks])
+    return (judge(points[start : start + step]) for start in range(0, len(points), step))
 
 
 def _judge(

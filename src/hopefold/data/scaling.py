@@ -37,7 +37,7 @@ class Scale:
     @cached_property
     def is_none(self) -> bool:
         """Does it leave rows as they are?"""
-        return not self.shift.any() and bool((self.gain == 1).all())
+        return not self._shifts and bool((self.gain == 1).all())
 
     @cached_property
     def _shifts(self) -> bool:

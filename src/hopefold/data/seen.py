@@ -44,14 +44,13 @@ def fingerprints(X: Any) -> Int[ndarray, " n"]:
     The bits of 0 are 0, so that a sparse row has the fingerprint of the same row made dense.
     """
     factors = _scramble(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
-    values = X.tocsr() if sparse.issparse(X) else X
-    with np.errstate(over="ignore"):
-        if sparse.issparse(values):
-            numbers = _bits(values.data) * factors[values.indices]
-            sums = np.concatenate([[np.uint64(0)], numbers.cumsum(dtype=np.uint64)])
-            marks = sums[values.indptr[1:]] - sums[values.indptr[:-1]]
-        else:
-            marks = _bits(values) @ factors
+    if sparse.issparse(X):
+        rows = X.tocsr()
+        sums = np.zeros(rows.nnz + 1, np.uint64)
+        np.cumsum(_bits(rows.data) * factors[rows.indices], out=sums[1:])
+        marks = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+    else:
+        marks = _bits(X) @ factors
     return _scramble(marks).view(np.int64)
 
 
@@ -64,8 +63,7 @@ def _bits(values: ndarray) -> ndarray:
 
 def _scramble(numbers: ndarray) -> ndarray:
     """Spread whole numbers over all of 64 bits (the finaliser of splitmix64)."""
-    with np.errstate(over="ignore"):
-        numbers = numbers * np.uint64(0x9E3779B97F4A7C15)
-        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return numbers ^ (numbers >> np.uint64(31))
+    numbers = numbers * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -138,21 +138,11 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
-    check_kind(manifest, path)
+    store.check_kind(manifest, KINDS, path)
     try:
         return _revive(manifest, tensors)
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         raise BrokenFile(f"{path} does not hold a model that makes sense ({error}).") from error
-
-
-def check_kind(manifest: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Is it one of our models?"""
-    kind = manifest.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise BrokenFile(
-            f"{path} holds a model of another kind ({kind!r}), which this hopefold does not know: "
-            "pip install --upgrade hopefold."
-        )
 
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopefold.core.neighbors import class_shares
+from hopefold.core.neighbors import shares_by_chunks
 from hopefold.estimators.base import SupervisedEmbedding
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def make_backdrop(
     middles = (edges[1:] + edges[:-1]) / 2
     x, y = np.meshgrid(middles[:, 0], middles[::-1, 1])
     places = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
-    step = max(1, 4_000_000 // len(model.classes_))
     codes, certainty = [], []
-    for start in range(0, len(places), step):
-        shares = class_shares(places[start : start + step], *model._references())
+    for shares in shares_by_chunks(places, *model._references()):
         second, first = np.partition(shares, -2, axis=1)[:, -2:].T
         codes.append(shares.argmax(axis=1))
         certainty.append(first - second)

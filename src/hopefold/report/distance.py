@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hopefold.core.kernels import squared_distances
 from hopefold.core.neighbors import nearest
 from hopefold.data.rows import Rows
 from hopefold.estimators.base import SupervisedEmbedding
@@ -51,6 +52,5 @@ def _distances(rows: Rows, exemplars: Rows) -> ndarray:
     for start in range(0, len(rows), CHUNK):
         some = slice(start, start + CHUNK)
         mine = rows.fetch(some).double()
-        squared = mine.square().sum(1, keepdim=True) - 2 * mine @ others.T + others.square().sum(1)
-        shortest[some] = squared.min(dim=1).values.clamp(min=0).sqrt().numpy()
+        shortest[some] = squared_distances(mine, others).min(dim=1).values.sqrt().numpy()
     return shortest

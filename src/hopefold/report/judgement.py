@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import bdtr
 
-from hopefold.core.neighbors import nearest, vote
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import (
     FLOAT,
@@ -18,6 +17,7 @@ from hopefold.evaluation import (
     counted_speed_up,
     kept_by_model,
     knn_error,
+    left_out_error,
 )
 from hopefold.training.loop import Run
 
@@ -118,14 +118,4 @@ def _neighbors_error(points: ndarray, true: ndarray, training: ndarray) -> float
         return knn_error(points[training], true[training], points[new], true[new], N_NEIGHBORS)
     if len(points) <= N_NEIGHBORS:
         return None
-    _, indices = nearest(points, points, N_NEIGHBORS + 1)
-    others = _without_itself(indices)
-    decisions = vote(true[others], int(true.max()) + 1).argmax(axis=1)
-    return float((decisions != true).mean())
-
-
-def _without_itself(indices: ndarray) -> ndarray:
-    """Neighbours of each row but the row itself; it need not be the first where others lie."""
-    itself = indices == np.arange(len(indices))[:, None]
-    itself[~itself.any(axis=1), -1] = True
-    return indices[~itself].reshape(len(indices), -1)
+    return left_out_error(points, true, N_NEIGHBORS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hopefold.core.neighbors import class_shares
+from hopefold.core.neighbors import shares_by_chunks
 from hopefold.data.rows import Rows
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
@@ -33,9 +33,6 @@ SAMPLE = 100_000
 
 #: Classes whose probabilities a card tells.
 N_LEADING = 3
-
-#: Rows that are judged at once.
-CHUNK = 10_000
 
 PACKAGES = ("hopefold", "torch", "numpy", "scikit-learn", "scipy")
 
@@ -266,14 +263,11 @@ def _codes(known: ndarray, y: ndarray) -> tuple[tuple[str, ...], ndarray]:
 def _judge_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray, ndarray]:
     """The most probable classes of each point, and their probabilities, in bounded memory."""
     n_leading = min(N_LEADING, len(model.classes_))
-    leading = np.empty((len(points), n_leading), np.int64)
-    shares = np.empty((len(points), n_leading))
-    for start in range(0, len(points), CHUNK):
-        some = slice(start, start + CHUNK)
-        all_shares = class_shares(points[some], *model._references())
-        leading[some] = np.argsort(-all_shares, axis=1, kind="stable")[:, :n_leading]
-        shares[some] = np.take_along_axis(all_shares, leading[some], axis=1)
-    return leading, shares
+    leading, shares = [], []
+    for some in shares_by_chunks(points, *model._references()):
+        leading.append(np.argsort(-some, axis=1, kind="stable")[:, :n_leading])
+        shares.append(np.take_along_axis(some, leading[-1], axis=1))
+    return np.concatenate(leading), np.concatenate(shares)
 
 
 def _exemplars(model: SupervisedEmbedding) -> Exemplars | None:

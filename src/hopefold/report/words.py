@@ -9,9 +9,7 @@ import numpy as np
 from hopefold.estimators.checks import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement
 from hopefold.report.scene import Scene
-
-#: What methods are called, where it is not as their classes are.
-TITLES = {"SHOPE": "S-HOPE"}
+from hopefold.report.titles import title
 
 #: A share of rows that is told as all of them: it is a guess from a few.
 MOST = 0.95
@@ -43,7 +41,7 @@ def headlines(scene: Scene) -> list[Headline]:
 
 def summary(scene: Scene) -> str:
     """What the map is of, in a line."""
-    method = TITLES.get(scene.method, scene.method)
+    method = title(scene.method)
     return (
         f"{method} map of {count(scene.n_rows, 'row')}, {count(scene.n_features, 'column')} "
         f"and {count(len(scene.classes), 'class', 'classes')}"
