@@ -70,25 +70,27 @@ class Buffer:
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
 
-    def take(self, which: Int[ndarray, " w"] | slice) -> Float[Tensor, "w features"]:
-        """The rows with these numbers, as a copy in memory."""
+    def take(
+        self, which: Int[ndarray, " w"] | slice, out: Float[Tensor, "w features"] | None = None
+    ) -> Float[Tensor, "w features"]:
+        """The rows with these numbers, as a copy in memory; in ``out`` where it is given."""
         if isinstance(which, slice):
             return torch.from_numpy(self._read(which))
         blocks, places = np.divmod(which, self._per_block)
+        if out is None:
+            out = self._rows.new_empty(len(which), self._rows.shape[1])
         if (self._slot_of[blocks] >= 0).all():
-            return self._held(blocks, places)
+            return torch.index_select(self._rows, 0, self._where(blocks, places), out=out)
         needed = np.unique(blocks)
-        rows = self._rows.new_empty(len(which), self._rows.shape[1])
         for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
             self._hold(some)
             here = np.flatnonzero(np.isin(blocks, some))
-            rows[here] = self._held(blocks[here], places[here])
-        return rows
+            out[here] = self._rows[self._where(blocks[here], places[here])]
+        return out
 
-    def _held(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
-        """Rows of blocks that are held, by their places in them."""
-        places = self._slot_of[blocks] * self._per_block + places
-        return self._rows.index_select(0, torch.from_numpy(places))
+    def _where(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
+        """Which rows of the buffer are these, of blocks that are held."""
+        return torch.from_numpy(self._slot_of[blocks] * self._per_block + places)
 
     def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
         """Places in ``which``, numbers in ascending order, such that each block is read once.
