@@ -272,7 +272,8 @@ class Attempt:
         self._loss = loss
         self._training = training
         self._varies = torch.from_numpy(task.scale.gain != 0).float().to(task.device)
-        self._table = torch.empty(0, task.rows.n_features, device=task.device)
+        size = (0, task.rows.n_features)
+        self._table = torch.empty(size, dtype=torch.float32, device=task.device)
         self._chances = Chances(task.seed, task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()

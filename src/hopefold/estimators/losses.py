@@ -125,7 +125,8 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
             passages[map_] = Passage(map_)
         passage, n_rows = passages[map_], len(batch.labels)
         rows = batch.table if with_exemplars else batch.x
-        torch.mul(batch.exemplars, batch.varies, out=batch.table[n_rows:])
+        if with_exemplars:
+            torch.mul(batch.exemplars, batch.varies, out=rows[n_rows:])
         value = of(passage, rows, batch, masks, False)
         to_exemplars = passage.to_rows(slice(n_rows, None)) if with_exemplars else None
         if nudge:
