@@ -121,6 +121,17 @@ def ruler(
 
 
 @app.command()
+def footprint(
+    rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
+    results: Folder = None,
+) -> None:
+    """Measure the memory of fits whose data are larger; it writes 8 GB of temporary files."""
+    from hopefold.bench.footprint import measure
+
+    measure(results or default_folder(), n_rows=rows, tell=_tell)
+
+
+@app.command()
 def profile(
     name: Annotated[str, typer.Argument(help="What the profile is called in the table.")],
     data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",

@@ -57,10 +57,10 @@ def chunks(X: Any) -> Iterator[Any]:
 class Buffer:
     """Blocks of a table on disk that are held in memory: the last ones that rows were taken of.
 
-    They are held as ``prepare`` makes them, in float32.
+    They are held as ``prepare`` writes them, in float32.
     """
 
-    def __init__(self, X: Any, prepare: Callable[[ndarray], ndarray]) -> None:
+    def __init__(self, X: Any, prepare: Callable[[ndarray, ndarray], None]) -> None:
         self._X, self._prepare = X, prepare
         row_bytes = 4 * X.shape[1]
         self._per_block = max(1, BLOCK // row_bytes)
@@ -75,7 +75,8 @@ class Buffer:
     ) -> Float[Tensor, "w features"]:
         """The rows with these numbers, as a copy in memory; in ``out`` where it is given."""
         if isinstance(which, slice):
-            return torch.from_numpy(self._read(which))
+            n_rows = len(range(*which.indices(len(self._X))))
+            return self._read(which, self._rows.new_empty(n_rows, self._rows.shape[1]))
         blocks, places = np.divmod(which, self._per_block)
         if out is None:
             out = self._rows.new_empty(len(which), self._rows.shape[1])
@@ -120,13 +121,14 @@ class Buffer:
         self._slot_of[missing], self._block_in[slots] = slots, missing
         self._next = slots[-1] + 1
         for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
-            rows = self._read(slice(block * self._per_block, (block + 1) * self._per_block))
-            self._rows[slot * self._per_block :][: len(rows)] = torch.from_numpy(rows)
+            which = slice(block * self._per_block, (block + 1) * self._per_block)
+            self._read(which, self._rows[slot * self._per_block :])
 
-    def _read(self, which: slice) -> ndarray:
+    def _read(self, which: slice, out: Tensor) -> Tensor:
         """Neighbouring rows, prepared; pages that were read for it are let go in time."""
         mapped = self._X[which]
-        rows = self._prepare(np.array(mapped))
+        rows = out[: len(mapped)]
+        self._prepare(np.asarray(mapped), rows.numpy())
         self._n_read += mapped.nbytes
         if self._n_read > MAPPED:
             release(self._X)

@@ -32,7 +32,7 @@ class Rows:
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
         self.scale = scale
-        self._buffer = Buffer(X, scale.apply) if is_on_disk(X) else None
+        self._buffer = Buffer(X, scale.write) if is_on_disk(X) else None
 
     @classmethod
     def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:

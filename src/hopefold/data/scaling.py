@@ -65,6 +65,19 @@ class Scale:
             scaled *= gain
             return scaled.astype(np.float32)
 
+    def write(self, X: ndarray, out: Float[ndarray, "n features"]) -> None:
+        """What `apply` gives, to the bit, in memory that is there already."""
+        if X.dtype != np.float32 or self.is_none:
+            out[:] = self.apply(X)
+            return
+        shift, gain = self._in_float32
+        with np.errstate(over="ignore"):
+            if self.shifts:
+                np.subtract(X, shift, out=out)
+                np.multiply(out, gain, out=out)
+            else:
+                np.multiply(X, gain, out=out)
+
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
         """Rows in the scale of the map, back in the user's own units."""
         with np.errstate(divide="ignore"):

@@ -33,11 +33,15 @@ def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "
     """The float32 points of all rows, in bounded memory; a row's point does not see the others."""
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
-    points = []
+    points: ndarray | None = None
     for start in range(0, len(rows), step):
         x = rows.fetch(slice(start, min(start + step, len(rows))))
-        points.append(map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy())
-    return np.concatenate(points)
+        some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
+        if points is None:  # in one piece: small ones would lie in the way of the next large block
+            points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
+        points[start : start + len(x)] = some
+    assert points is not None
+    return points
 
 
 class Placing:
