@@ -8,7 +8,8 @@ import torch
 
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
-from hopefold.estimators.learning import Batch, Task
+from hopefold.estimators.learning import Task
+from hopefold.estimators.losses import Batch
 
 
 @pytest.fixture(scope="session")
@@ -41,10 +42,11 @@ def make_batch():
         none = torch.empty(0, x.shape[1], dtype=torch.float64)
         return Batch(
             numbers=np.arange(len(x)),
-            x=x,
+            table=x if exemplars is None else torch.cat([x, exemplars]),
             labels=torch.as_tensor(labels),
             weights=None,
             exemplars=none if exemplars is None else exemplars,
+            varies=torch.ones(x.shape[1], dtype=x.dtype),
             exemplar_labels=torch.as_tensor([] if exemplar_labels is None else exemplar_labels),
             exemplar_weights=None,
         )

@@ -8,9 +8,11 @@ import torch
 from typer.testing import CliRunner
 
 from hopefold.bench import __main__ as command
-from hopefold.bench import ruler
+from hopefold.bench import extras, ruler
+from hopefold.bench.parts import load_parts
 from hopefold.bench.records import read_lines
 from hopefold.data import disk
+from hopefold.errors import InvalidParameter
 
 
 @pytest.fixture
@@ -22,7 +24,14 @@ def small(monkeypatch):
     monkeypatch.setattr(disk, "BLOCK", 2**12)
 
 
-def test_every_row_is_measured_or_told_to_be_missing(small, tmp_path):
+@pytest.fixture
+def without_umap(monkeypatch):
+    """As where it is not installed: it takes minutes."""
+    found = ruler.find_spec
+    monkeypatch.setattr(ruler, "find_spec", lambda name: None if name == "umap" else found(name))
+
+
+def test_every_row_is_measured_or_told_to_be_missing(small, without_umap, tmp_path):
     arguments = ["ruler", "--data", "digits", "--rows", "2000", "--repeats", "1"]
     result = CliRunner().invoke(command.app, [*arguments, "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
@@ -38,6 +47,37 @@ def test_every_row_is_measured_or_told_to_be_missing(small, tmp_path):
     table = ruler.ruler_table(tmp_path)
     for bar in ruler.BARS.values():
         assert bar.what in table
+
+
+def test_some_rows_can_be_measured_alone(small, tmp_path):
+    ruler.measure(tmp_path, data="digits", repeats=1, only=["epoch", "search"], tell=list)
+    assert [line["name"] for line in read_lines(ruler.ruler_file(tmp_path))] == ["epoch", "search"]
+
+
+def test_a_row_that_there_is_not_is_told_before_anything_is_measured(tmp_path):
+    with pytest.raises(InvalidParameter, match=r"'epic' is no row: choose of epoch, dropout"):
+        ruler.measure(tmp_path, only=["epic"])
+
+
+class FirstColumns:
+    """A map that is easily beaten."""
+
+    def __init__(self, random_state):
+        pass
+
+    def fit(self, X, y):
+        return self
+
+    def transform(self, X):
+        return X[:, :2]
+
+
+def test_passes_are_made_until_the_other_map_is_beaten(monkeypatch):
+    monkeypatch.setattr(extras, "SupervisedUMAP", FirstColumns)
+    told = []
+    mine, theirs = ruler.against_umap(load_parts("digits", 0, final=False), told.append)
+    assert theirs < mine < float("inf")
+    assert told[0].startswith("after 2 passes")
 
 
 def test_a_bar_holds_from_one_side_only():

@@ -280,34 +280,3 @@ def test_spare_coordinates_start_as_high_as_the_others_are_wide():
 def test_at_height_0_nothing_is_left_of_them():
     map_, x = pressed(0.0)
     assert not map_(x)[:, 2:].any()
-
-
-# -- rows in two parts ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "map_",
-    [Linear(4, 2), HighOrder(4, 2, 3, 5), Products(4, 2, 3, 9), SigmoidHighOrder(4, 2, 2, 5, 6)],
-    ids=["linear", "hope", "products", "shope"],
-)
-def test_rows_below_are_mapped_like_all_others(map_):
-    """Points and gradients are those of one table; only the part that learns gets a gradient."""
-    map_ = randomised(map_)
-    x, below = rows(5, 4), rows(3, 4, seed=2).requires_grad_()
-    together = torch.cat([x, below])
-    points, expected = map_(x, None, below), map_(together)
-    torch.testing.assert_close(points, expected)
-    learned = [below, *map_.parameters()]
-    pull = rows(8, 2, seed=3)
-    torch.testing.assert_close(
-        torch.autograd.grad((points * pull).sum(), learned),
-        torch.autograd.grad((expected * pull).sum(), learned),
-    )
-
-
-def test_rows_below_stay_whole():
-    map_ = randomised(SigmoidHighOrder(4, 2, 2, 8, 8, input_dropout=0.5, dropout=0.5))
-    x, below = rows(5, 4), rows(3, 4, seed=2)
-    points = map_(x, masks(5), below)
-    torch.testing.assert_close(points[5:], map_(below))
-    assert not torch.isclose(points[:5], map_(x)).all(dim=1).any()

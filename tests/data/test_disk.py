@@ -32,12 +32,16 @@ def on_disk(tmp_path):
     return make
 
 
+def as_they_are(rows, out):
+    out[:] = rows
+
+
 @pytest.fixture
 def order_of(small_buffer, on_disk):
     """The order of the rows of an epoch: 16 bytes each, 16 in a block, 16 blocks in the buffer."""
 
     def order(which, seed=0):
-        buffer = disk.Buffer(on_disk(np.zeros((max(which) + 1, 4), np.float32)), np.asarray)
+        buffer = disk.Buffer(on_disk(np.zeros((max(which) + 1, 4), np.float32)), as_they_are)
         places = buffer.shuffle(np.asarray(which), torch.Generator().manual_seed(seed))
         assert places.sort().values.tolist() == list(range(len(which)))
         return np.asarray(which)[places.numpy()]
@@ -105,7 +109,7 @@ def test_rows_that_torch_cannot_share_are_fetched_all_the_same(turned):
 def test_pages_are_let_go_in_time(small_buffer, on_disk, monkeypatch):
     released = []
     monkeypatch.setattr(disk, "release", released.append)
-    buffer = disk.Buffer(on_disk(np.zeros((5_000, 8), np.float32)), np.asarray)
+    buffer = disk.Buffer(on_disk(np.zeros((5_000, 8), np.float32)), as_they_are)
     for start in range(0, 5_000, 50):
         buffer.take(slice(start, start + 50))
     assert 50 <= len(released) <= 80  # 160 kB, 2 kB at a time
@@ -114,7 +118,7 @@ def test_pages_are_let_go_in_time(small_buffer, on_disk, monkeypatch):
 @pytest.mark.parametrize("n_taken", [1, 40, 3_000])
 def test_rows_are_taken_in_any_order_and_number(small_buffer, on_disk, n_taken):
     X = np.random.RandomState(0).rand(3_003, 5).astype(np.float32)
-    buffer = disk.Buffer(on_disk(X), np.asarray)
+    buffer = disk.Buffer(on_disk(X), as_they_are)
     random = np.random.RandomState(1)
     for _ in range(20):
         which = random.randint(len(X), size=n_taken)
@@ -123,7 +127,7 @@ def test_rows_are_taken_in_any_order_and_number(small_buffer, on_disk, n_taken):
 
 def test_a_round_of_rows_is_read_once(small_buffer, on_disk, monkeypatch):
     X = np.arange(8_000.0, dtype=np.float32).reshape(2_000, 4)
-    buffer, n_read = disk.Buffer(on_disk(X), np.asarray), []
+    buffer, n_read = disk.Buffer(on_disk(X), as_they_are), []
     read = disk.Buffer._read
     monkeypatch.setattr(disk.Buffer, "_read", lambda *args: n_read.append(1) or read(*args))
     order = buffer.shuffle(np.arange(2_000), torch.Generator().manual_seed(0)).numpy()

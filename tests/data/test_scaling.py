@@ -136,3 +136,15 @@ def test_sparse_clusters_come_back_at_the_right_place(sparse_rows):
     which = np.arange(40)
     centre = rows.fetch_for_clustering(which).mean(axis=0) + rows.clustering_shift
     np.testing.assert_allclose(centre, rows.fetch(which).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("how", ["standard", "range", None])
+@pytest.mark.parametrize("low", [0, 3])
+def test_rows_are_written_as_they_would_be_given(how, dtype, low):
+    X = (low + 5 * np.random.RandomState(0).rand(20, 4)).astype(dtype)
+    X[0] = low
+    scale = learn_scale(X, how)
+    out = np.full((20, 4), np.nan, np.float32)
+    scale.write(X, out)
+    np.testing.assert_array_equal(out, scale.apply(X))

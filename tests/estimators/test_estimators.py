@@ -69,6 +69,32 @@ def test_a_row_gives_the_same_point_alone_or_in_any_batch(digits, digits_model, 
         torch.set_num_threads(1)
 
 
+@pytest.mark.parametrize("scale", ["range", "standard"])
+@pytest.mark.parametrize("cls", [HOPE, SHOPE])
+def test_a_row_of_float32_gives_the_same_point_alone(cls, scale, digits):
+    X, y = digits[0].astype(np.float32), digits[2]
+    model = cls(max_epochs=5, validation_fraction=0, scale=scale, random_state=0).fit(X, y)
+    alone = [model.transform(X[[row]]) for row in range(300)]
+    np.testing.assert_allclose(np.concatenate(alone), model.transform(X)[:300], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["range", "standard", None])
+def test_float32_and_float64_rows_give_the_same_points(scale, digits):
+    """The one are scaled by the first weights, where nothing is shifted, the others before."""
+    X, y = digits[0].astype(np.float32), digits[2]
+    model = SHOPE(max_epochs=5, validation_fraction=0, scale=scale, random_state=0).fit(X, y)
+    expected = model.transform(X.astype(np.float64))
+    np.testing.assert_allclose(model.transform(X), expected, rtol=1e-5, atol=2e-5)
+
+
+def test_a_map_that_is_put_in_the_place_of_another_is_used(digits):
+    X, y = digits[0].astype(np.float32), digits[2]
+    model, other = (SHOPE(max_epochs=1, random_state=seed).fit(X, y) for seed in (0, 1))
+    model.transform(X)
+    model.map_, model.scale_ = other.map_, other.scale_
+    np.testing.assert_array_equal(model.transform(X), other.transform(X))
+
+
 def test_the_same_seed_gives_the_same_bits(three_blobs):
     X, y = three_blobs
     first, second, other = (
@@ -213,13 +239,13 @@ def test_the_more_classes_there_are_the_more_passes_are_made(n_classes, epochs):
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])
 def test_spare_dimensions_are_gone_when_the_map_is_learned(cls, three_blobs, monkeypatch):
     heights = []
-    forward = Pressed.forward
+    projection = Pressed.projection
 
-    def watched(self, *args):
+    def watched(self):
         heights.append(self.height)
-        return forward(self, *args)
+        return projection(self)
 
-    monkeypatch.setattr(Pressed, "forward", watched)
+    monkeypatch.setattr(Pressed, "projection", watched)
     model = cls(**QUICK, spare_components=3, validation_fraction=0).fit(*three_blobs)
     assert model.map_.P.shape[0] == 2
     assert heights == sorted(heights, reverse=True)

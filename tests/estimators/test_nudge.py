@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from hopefold import HOPE, SHOPE
-from hopefold.core.maps import Linear
+from hopefold.core.maps import SigmoidHighOrder
 from hopefold.core.objectives import collapse_onto_exemplars
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.learning import Batch, onto_exemplars
+from hopefold.estimators.losses import Batch, by_exemplars, onto_exemplars
 
 LENGTH = 0.3
 
@@ -22,10 +22,11 @@ def batch():
     generator = torch.Generator().manual_seed(0)
     return Batch(
         numbers=np.arange(6),
-        x=torch.randn(6, 4, generator=generator),
+        table=torch.randn(8, 4, generator=generator),
         labels=torch.arange(6) % 2,
         weights=None,
         exemplars=torch.randn(2, 4, generator=generator).requires_grad_(),
+        varies=torch.tensor([1.0, 1, 0, 1]),
         exemplar_labels=torch.arange(2),
         exemplar_weights=None,
     )
@@ -33,7 +34,7 @@ def batch():
 
 @pytest.fixture
 def map_(batch):
-    made = Linear(4, 2)
+    made = SigmoidHighOrder(4, 2, 2, 5, 6)
     made.start(batch.x, torch.Generator().manual_seed(1))
     return made
 
@@ -43,25 +44,22 @@ def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(
     moved = batch.x.clone()
     for row in range(len(batch.x)):  # the loss is a mean over rows: each has a gradient of its own
         x = batch.x[[row]].requires_grad_()
-        alone = replace(batch, x=x, labels=batch.labels[[row]])
+        alone = replace(batch, table=x, labels=batch.labels[[row]])
         (uphill,) = torch.autograd.grad(loss(map_, alone, None), x)
         moved[row] += LENGTH * uphill[0] / uphill.norm()
-    expected = (loss(map_, batch, None) + loss(map_, replace(batch, x=moved), None)) / 2
-    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)(map_, batch, None)
-    torch.testing.assert_close(nudged, expected)
+    expected = (loss(map_, batch, None) + loss(map_, batch.with_rows(moved), None)) / 2
     learned = [*map_.parameters(), batch.exemplars]
-    torch.testing.assert_close(
-        torch.autograd.grad(nudged, learned), torch.autograd.grad(expected, learned)
-    )
+    slopes = torch.autograd.grad(expected, learned)
+    nudged = by_exemplars(spread=False, nudge=LENGTH)(map_, batch, None)
+    torch.testing.assert_close(nudged.value, expected.detach())
+    torch.testing.assert_close([nudged.slopes[weights] for weights in learned], list(slopes))
 
 
 def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
-    loss = onto_exemplars(collapse_onto_exemplars)
     before = batch.x.clone()
-    nudged = onto_exemplars(collapse_onto_exemplars, LENGTH)
-    assert nudged(map_, batch, None) > loss(map_, batch, None)
+    plain, nudged = (by_exemplars(spread=False, nudge=nudge) for nudge in (0, LENGTH))
+    assert nudged(map_, batch, None).value > plain(map_, batch, None).value
     assert torch.equal(batch.x, before)
-    assert not batch.x.requires_grad
 
 
 def test_a_nudged_map_keeps_its_place_under_noise(digits):

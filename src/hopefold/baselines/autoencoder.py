@@ -12,7 +12,8 @@ from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.maps import EncoderDecoder
 from hopefold.core.masks import Masks
-from hopefold.estimators.learning import Batch, Loss, Start, Task
+from hopefold.estimators.learning import Start, Task
+from hopefold.estimators.losses import Batch, Loss
 
 if TYPE_CHECKING:
     from numpy import ndarray

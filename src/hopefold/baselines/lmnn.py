@@ -13,7 +13,8 @@ from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import large_margin
 from hopefold.core.neighbors import nearest
 from hopefold.estimators import checks
-from hopefold.estimators.learning import Batch, Loss, Task
+from hopefold.estimators.learning import Task
+from hopefold.estimators.losses import Batch, Loss
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -17,7 +17,8 @@ from hopefold.baselines.projection import (
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.neighborhoods import miss_neighbors
 from hopefold.estimators import checks
-from hopefold.estimators.learning import Learned, Loss, Task, onto_pairs
+from hopefold.estimators.learning import Learned, Task
+from hopefold.estimators.losses import Loss, onto_pairs
 
 if TYPE_CHECKING:
     from numpy import ndarray

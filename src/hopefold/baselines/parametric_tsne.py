@@ -13,7 +13,8 @@ from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import input_affinities, match_affinities
 from hopefold.estimators import checks
-from hopefold.estimators.learning import Batch, Loss, Task
+from hopefold.estimators.learning import Task
+from hopefold.estimators.losses import Batch, Loss
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -10,7 +10,8 @@ from hopefold.baselines.projection import LinearGradient
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.objectives import spread_over_exemplars
 from hopefold.estimators import checks
-from hopefold.estimators.learning import Loss, Task, onto_exemplars
+from hopefold.estimators.learning import Task
+from hopefold.estimators.losses import Loss, onto_exemplars
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -110,12 +110,25 @@ def ruler(
     data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",
     rows: Annotated[int, typer.Option(min=1, help="Rows of the large table.")] = 10_000_000,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 5,
+    only: Annotated[list[str] | None, typer.Option(help="A row, e.g. epoch; default: all.")] = None,
     results: Folder = None,
 ) -> None:
     """Time fit, transform and predict against the least they could take."""
     from hopefold.bench.ruler import measure
 
-    measure(results or default_folder(), data=data, many=rows, repeats=repeats, tell=_tell)
+    folder = results or default_folder()
+    measure(folder, data=data, many=rows, repeats=repeats, only=only or (), tell=_tell)
+
+
+@app.command()
+def footprint(
+    rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
+    results: Folder = None,
+) -> None:
+    """Measure the memory of fits whose data are larger; it writes 8 GB of temporary files."""
+    from hopefold.bench.footprint import measure
+
+    measure(results or default_folder(), n_rows=rows, tell=_tell)
 
 
 @app.command()

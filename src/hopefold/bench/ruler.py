@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +31,7 @@ from hopefold.core.neighbors import decide
 from hopefold.data import disk
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
+from hopefold.errors import InvalidParameter
 from hopefold.estimators.hope import SHOPE
 from hopefold.estimators.learning import begin
 from hopefold.evaluation import knn_error, seconds_in_turns
@@ -51,6 +52,9 @@ FEW, MANY, WIDTH = 100_000, 10_000_000, 100
 
 #: Passes after which the map is compared with supervised UMAP's.
 PASSES = (2, 5, 10, 20, 50)
+
+#: How the model is fitted whose transform and predict are timed.
+QUICK: dict[str, Any] = {"max_epochs": 1, "validation_fraction": 0}
 
 Work = Callable[[], object]
 
@@ -94,19 +98,40 @@ BARS = {
 }
 
 
+#: What is learned in the passes that are timed, and which products they are held against.
+PASSES_OF: dict[str, tuple[dict[str, Any], dict[str, bool]]] = {
+    "epoch": ({"nudge": 0, "input_dropout": 0}, {}),
+    "dropout": ({"nudge": 0}, {}),
+    "nudge": ({}, {"nudged": True}),
+    "pairs": ({"nudge": 0, "input_dropout": 0, "exemplars": None, "batch_size": PAIRS}, {}),
+}
+
+
 def ruler_file(folder: Path) -> Path:
     """Where the measurements are."""
     return folder / "ruler.jsonl"
 
 
 def measure(
-    folder: Path, *, data: str = "mnist", many: int = MANY, repeats: int = 5, tell: Tell = print
+    folder: Path,
+    *,
+    data: str = "mnist",
+    many: int = MANY,
+    repeats: int = 5,
+    only: Collection[str] = (),
+    tell: Tell = print,
 ) -> None:
-    """Append one line for each row of the table."""
+    """Append one line for each row of the table, or only for some."""
+    if strange := set(only) - BARS.keys():
+        raise InvalidParameter(f"{min(strange)!r} is no row: choose of {', '.join(BARS)}.")
     parts = load_parts(data, 0, final=False)
     parts = replace(parts, X=_float32(parts.X), X_new=_float32(parts.X_new))
     measured = datetime.now(UTC).isoformat(timespec="seconds")
-    for name, seconds in _pairs(data, parts, many, repeats, tell):
+    bench = Bench(data, parts, many, repeats, tell)
+    for name in only or BARS:
+        seconds = bench.seconds(name)
+        if seconds is None:
+            continue
         mine, theirs = seconds
         bar = BARS[name]
         ratio = theirs / mine if bar.faster else mine / theirs
@@ -143,55 +168,91 @@ def ruler_table(folder: Path) -> str:
     return f"{title}\n\n{markdown(headings, rows)}"
 
 
-def _pairs(
-    data: str, parts: Parts, many: int, repeats: int, tell: Tell
-) -> Iterator[tuple[str, tuple[float, float]]]:
-    """The seconds of each row's two works."""
-    shortest = partial(_shortest, repeats=repeats)
-    X, y, X_new = parts.X, parts.y, parts.X_new[:N_NEW]
-    yield "epoch", shortest(one_pass(_model(nudge=0, input_dropout=0), X, y), products(X, BATCH))
-    yield "dropout", shortest(one_pass(_model(nudge=0), X, y), products(X, BATCH))
-    yield "nudge", shortest(one_pass(_model(), X, y), products(X, BATCH, nudged=True))
-    pairs = _model(nudge=0, input_dropout=0, exemplars=None, batch_size=PAIRS)
-    yield "pairs", shortest(one_pass(pairs, X, y), products(X, PAIRS))
+@dataclass(frozen=True)
+class Bench:
+    """What the rows are measured on; what several rows need is made once."""
 
-    quick: dict[str, Any] = {"max_epochs": 1, "validation_fraction": 0}
-    model = _model(**quick).fit(X, y)
-    yield "transform", shortest(lambda: model.transform(X), products(X, BATCH, back=False))
-    nca = NeighborhoodComponentsAnalysis(2, max_iter=1, random_state=0).fit(X[:500], y[:500])
-    row = X[:1]
-    yield (
-        "one row",
-        shortest(
+    data: str
+    parts: Parts
+    many: int
+    repeats: int
+    tell: Tell
+
+    def seconds(self, name: str) -> tuple[float, float] | None:
+        """Those of the two works of a row; none for want of a package, which is told."""
+        if name in PASSES_OF:
+            settings, options = PASSES_OF[name]
+            X, y = self.parts.X, self.parts.y
+            work = one_pass(_model(**settings), X, y)
+            return self._shortest(work, products(X, settings.get("batch_size", BATCH), **options))
+        if name.startswith("umap"):
+            return self._against_umap(name)
+        if name == "rows":
+            return rows_of_large_and_small(self.many)
+        if name == "transform":
+            model, X = self._model, self.parts.X
+            return self._shortest(lambda: model.transform(X), products(X, BATCH, back=False))
+        if name == "one row":
+            return self._one_row()
+        return self._judging(name)
+
+    def _one_row(self) -> tuple[float, float]:
+        X, y, model = self.parts.X, self.parts.y, self._model
+        nca = NeighborhoodComponentsAnalysis(2, max_iter=1, random_state=0).fit(X[:500], y[:500])
+        row = X[:1]
+        return self._shortest(
             lambda: [model.transform(row) for _ in range(100)],
             lambda: [nca.transform(row) for _ in range(100)],
-        ),
-    )
+        )
 
-    X_new = X_new if len(X_new) == N_NEW else np.resize(X_new, (N_NEW, X.shape[1]))
-    neighbors = KNeighborsClassifier(N_NEIGHBORS, algorithm="brute").fit(X, y)
-    brute = _shortest(lambda: neighbors.predict(X_new), None, repeats=2)[0]
-    small = SHOPE(max_bytes=SMALL, random_state=0, **quick).fit(X, y)
-    points, references = model.transform(X_new), model._references()
-    yield "predict", (shortest(lambda: model.predict(X_new), None)[0], brute)
-    if find_spec("faiss") is None:
-        tell("5-NN by faiss: skipped, since faiss-cpu is not installed")
-    else:
-        index = import_module("faiss").IndexFlatL2(X.shape[1])
-        index.add(X)
-        flat = _shortest(lambda: index.search(X_new, N_NEIGHBORS), None, repeats=2)[0]
-        yield "predict, faiss", (shortest(lambda: model.predict(X_new), None)[0], flat)
-    yield "small", (shortest(lambda: small.predict(X_new), None)[0], brute)
-    yield "search", (shortest(lambda: decide(points, *references), None)[0], brute)
-    if find_spec("umap") is None:
-        tell("supervised UMAP: skipped, since umap-learn is not installed")
-    else:
-        yield "umap", against_umap(parts, tell)
-        if data == "mnist":
-            yield "umap, usps", against_umap(load_parts("usps", 0, final=False), tell)
-        else:
-            tell("supervised UMAP on USPS: skipped, since it goes with MNIST")
-    yield "rows", rows_of_large_and_small(many)
+    def _judging(self, name: str) -> tuple[float, float] | None:
+        """Rows to labels, against neighbours by brute force."""
+        X_new, model = self._new_rows, self._model
+        if name == "predict, faiss":
+            if find_spec("faiss") is None:
+                self.tell("5-NN by faiss: skipped, since faiss-cpu is not installed")
+                return None
+            index = import_module("faiss").IndexFlatL2(X_new.shape[1])
+            index.add(self.parts.X)
+            flat = _shortest(lambda: index.search(X_new, N_NEIGHBORS), None, repeats=2)[0]
+            return self._shortest(lambda: model.predict(X_new))[0], flat
+        brute = self._brute_force
+        if name == "search":
+            points, references = model.transform(X_new), model._references()
+            return self._shortest(lambda: decide(points, *references))[0], brute
+        if name == "small":
+            model = SHOPE(max_bytes=SMALL, random_state=0, **QUICK)
+            model.fit(self.parts.X, self.parts.y)
+        return self._shortest(lambda: model.predict(X_new))[0], brute
+
+    def _against_umap(self, name: str) -> tuple[float, float] | None:
+        if find_spec("umap") is None:
+            self.tell("supervised UMAP: skipped, since umap-learn is not installed")
+            return None
+        if name == "umap":
+            return against_umap(self.parts, self.tell)
+        if self.data != "mnist":
+            self.tell("supervised UMAP on USPS: skipped, since it goes with MNIST")
+            return None
+        return against_umap(load_parts("usps", 0, final=False), self.tell)
+
+    @cached_property
+    def _model(self) -> SHOPE:
+        return _model(**QUICK).fit(self.parts.X, self.parts.y)
+
+    @cached_property
+    def _new_rows(self) -> ndarray:
+        X_new = self.parts.X_new[:N_NEW]
+        return X_new if len(X_new) == N_NEW else np.resize(X_new, (N_NEW, X_new.shape[1]))
+
+    @cached_property
+    def _brute_force(self) -> float:
+        neighbors = KNeighborsClassifier(N_NEIGHBORS, algorithm="brute")
+        neighbors.fit(self.parts.X, self.parts.y)
+        return _shortest(lambda: neighbors.predict(self._new_rows), None, repeats=2)[0]
+
+    def _shortest(self, work: Work, against: Work | None = None) -> tuple[float, float]:
+        return _shortest(work, against, repeats=self.repeats)
 
 
 def _model(**settings: Any) -> SHOPE:

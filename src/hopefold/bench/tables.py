@@ -225,6 +225,13 @@ def profile_table(folder: Path, _part: str) -> str:
     return profile.profile_table(folder)
 
 
+def footprint_table(folder: Path, _part: str) -> str:
+    """How much memory fits take whose data are larger."""
+    from hopefold.bench import footprint  # heavy
+
+    return footprint.footprint_table(folder)
+
+
 def sweep_table(folder: Path, _part: str) -> str:
     """The sizes, and whether tied factors are harmless; always on validation parts."""
     from hopefold.bench.sweep import sweep_tables  # heavy
@@ -245,6 +252,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "speed": speed_table,
     "ruler": ruler_table,
     "profile": profile_table,
+    "footprint": footprint_table,
     "sweep": sweep_table,
     "trials": trials_table,
 }

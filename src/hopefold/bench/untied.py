@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import SigmoidHighOrder
+from hopefold.core.maps import SigmoidHighOrder, slope_of_product
 from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
@@ -32,9 +32,19 @@ class UntiedSigmoidHighOrder(SigmoidHighOrder):
         self.C = nn.Parameter(torch.empty(self.order * n_factors, n_features))
         self.c = nn.Parameter(torch.empty(self.order * n_factors))
 
-    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n factors"]:
+    def multiply(
+        self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
+    ) -> Float[Tensor, "n factors"]:
         """A product of O different weighted sums of features for each unit."""
-        return reduce(torch.mul, sums.chunk(self.order, dim=1))
+        product = reduce(torch.mul, sums.chunk(self.order, dim=1))
+        return product if out is None else out.copy_(product)
+
+    def multiply_back(
+        self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n factors"]
+    ) -> Float[Tensor, "n sums"]:
+        """The gradient to each of the sums, in its place."""
+        slope_of_product(sums.view(len(sums), self.order, -1).movedim(1, 0), gradient)
+        return sums
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,16 +4,17 @@ The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, 
 holds the products of *up to* O features, not only of exactly O.
 
 A map called with masks drops inputs and polynomial units at random, as in training; called without
-it is the plain equation. No hidden train/eval switch. Rows that are given as ``below`` stay whole;
-their points come below those of x.
+it is the plain equation. No hidden train/eval switch. How gradients come back through high-order
+maps is in `passages`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, zip_longest
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -32,13 +33,10 @@ class Linear(nn.Module):
         self.P = _weights(n_components, n_features)
 
     def forward(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z d"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n d"]:
         """The projection; there is nothing to drop."""
-        return weighted_sums(x, below, self.P)
+        return x @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -69,40 +67,35 @@ class HighOrder(nn.Module):
         self.P = _weights(n_components, n_factors)
 
     def interactions(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z factors"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n factors"]:
         """The polynomial units: one power of a weighted sum of features for each factor."""
-        mask = masks.draw(x, self.input_dropout) if masks and self.input_dropout else None
-        units = self._multiply(weighted_sums(x, below, self.C, self.c, mask))
-        return drop(units, self.dropout, masks)
+        sums = torch.addmm(self.c, drop(x, self.input_dropout, masks), self.C.T)
+        return drop(self.multiply(sums), self.dropout, masks)
 
     def hidden(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z units"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n units"]:
         """What P projects: here the polynomial units themselves."""
-        return self.interactions(x, masks, below)
+        return self.interactions(x, masks)
 
     def forward(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z d"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n d"]:
         """Eq. 4, and with sigmoids eq. 5; with masks, thinned at random."""
-        return self.hidden(x, masks, below) @ self.P.T
+        return self.hidden(x, masks) @ self.P.T
 
-    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
+    def multiply(
+        self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
+    ) -> Float[Tensor, "n units"]:
         """From weighted sums to polynomial units."""
-        if not sums.requires_grad:
-            return sums**self.order
-        apply: Callable[..., Tensor] = _Power.apply
-        return apply(sums, self.order)
+        return torch.pow(sums, self.order, out=out)
+
+    def multiply_back(
+        self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
+    ) -> Float[Tensor, "n sums"]:
+        """The gradient to the sums, from that to the units; it takes the place of the sums."""
+        return slope_of_power(sums, self.order).mul_(gradient)
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -138,10 +131,21 @@ class Products(HighOrder):
         self.n_products = n_products
         self.P = _weights(n_components, n_products + n_left)
 
-    def _multiply(self, sums: Float[Tensor, "n sums"]) -> Float[Tensor, "n units"]:
+    def multiply(
+        self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
+    ) -> Float[Tensor, "n units"]:
         """A product of O weighted sums of features each, then powers."""
         multiplied, left = self._apart(sums.T)
-        return torch.cat([reduce(torch.mul, multiplied), left**self.order]).T
+        return torch.cat([reduce(torch.mul, multiplied).T, left.T**self.order], dim=1, out=out)
+
+    def multiply_back(
+        self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
+    ) -> Float[Tensor, "n sums"]:
+        """The gradient to the sums, from that to the units; it takes the place of the sums."""
+        (multiplied, left), gradient = self._apart(sums.T), gradient.T
+        slope_of_product(multiplied, gradient[: self.n_products])
+        slope_of_power(left, self.order).mul_(gradient[self.n_products :])
+        return sums
 
     @torch.no_grad()
     def as_powers(self) -> HighOrder:
@@ -192,13 +196,10 @@ class SigmoidHighOrder(HighOrder):
         self.P = _weights(n_components, n_units)
 
     def hidden(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z units"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n units"]:
         """The sigmoid units."""
-        return torch.addmm(self.b, self.interactions(x, masks, below), self.W.T).sigmoid_()
+        return torch.addmm(self.b, self.interactions(x, masks), self.W.T).sigmoid_()
 
     def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
         """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
@@ -220,14 +221,14 @@ class Pressed(nn.Module):
         self.height = 1.0
 
     def forward(
-        self,
-        x: Float[Tensor, "n features"],
-        masks: Masks | None = None,
-        below: Float[Tensor, "z features"] | None = None,
-    ) -> Float[Tensor, "n+z more"]:
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n more"]:
         """The coordinates of the map, then the spare ones as high as they still are."""
-        hidden = self.map.hidden(x, masks, below)
-        return hidden @ torch.cat([self.map.P, self.height * self.R]).T
+        return self.map.hidden(x, masks) @ self.projection().T
+
+    def projection(self) -> Float[Tensor, "more units"]:
+        """P, and R below it as high as the spare coordinates still are."""
+        return torch.cat([self.map.P, self.height * self.R])
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -344,66 +345,19 @@ class EncoderDecoder(nn.Module):
         self.decoder.P.mul_(_spread(x))
 
 
-def weighted_sums(
-    x: Float[Tensor, "n features"],
-    below: Float[Tensor, "z features"] | None,
-    C: Float[Tensor, "sums features"],
-    c: Float[Tensor, " sums"] | None = None,
-    mask: Float[Tensor, "n features"] | None = None,
-) -> Float[Tensor, "n+z sums"]:
-    """Cx + c for all rows, those of x masked."""
-    if below is None:
-        return nn.functional.linear(x if mask is None else x * mask, C, c)
-    apply: Callable[..., Tensor] = _WeightedSums.apply
-    return apply(x, below, C, c, mask)
+def slope_of_power(sums: Tensor, order: int) -> Tensor:
+    """What a power uᴼ rises by, O uᴼ⁻¹, in the place of u."""
+    return (sums if order == 2 else sums.pow_(order - 1)).mul_(order)
 
 
-class _WeightedSums(torch.autograd.Function):
-    """Cx + c for rows in two parts: one product forth, and back only to the part that asks.
-
-    Exemplars learn, the rows of a batch do not; autograd would send the gradient to both.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, below: Tensor, C: Tensor, c: Tensor | None, mask: Tensor | None
-    ) -> Tensor:
-        rows = x.new_empty(len(x) + len(below), x.shape[1])
-        above, rest = rows.tensor_split([len(x)])
-        rest.copy_(below)
-        above.copy_(x) if mask is None else torch.mul(x, mask, out=above)
-        ctx.n_rows = len(x)
-        ctx.save_for_backward(rows, C, mask)
-        return nn.functional.linear(rows, C, c)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        rows, C, mask = ctx.saved_tensors
-        parts = gradient[: ctx.n_rows], gradient[ctx.n_rows :]
-        x, below = (
-            part @ C if needed else None
-            for part, needed in zip(parts, ctx.needs_input_grad, strict=False)
-        )
-        if x is not None and mask is not None:
-            x *= mask
-        c = gradient.sum(dim=0) if ctx.needs_input_grad[3] else None
-        return x, below, gradient.T @ rows, c, None
-
-
-class _Power(torch.autograd.Function):
-    """u ↦ uᴼ, and back in two steps where autograd takes three."""
-
-    @staticmethod
-    def forward(ctx: Any, sums: Tensor, order: int) -> Tensor:
-        ctx.order = order
-        ctx.save_for_backward(sums)
-        return sums**order
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (sums,) = ctx.saved_tensors
-        slope = sums if ctx.order == 2 else sums ** (ctx.order - 1)
-        return (gradient * slope).mul_(ctx.order), None
+def slope_of_product(factors: Float[Tensor, "o ..."], gradient: Tensor) -> None:
+    """The gradient to each factor: that to the product times all other factors, in its place."""
+    first, *rest = factors
+    after = [*accumulate(rest[::-1], torch.mul)][::-1]
+    for factor, others in zip_longest((first, *rest), after):
+        slope = gradient if others is None else gradient * others
+        gradient = gradient * factor
+        factor.copy_(slope)
 
 
 def _weights(*shape: int) -> nn.Parameter:

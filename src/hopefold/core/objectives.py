@@ -38,8 +38,8 @@ def collapse_onto_exemplars(
     point's class and q the Student kernel over all of them. Zero when classes have collapsed.
     Costs O(n z), and is a sum over points: shards of a batch may be averaged.
     """
-    same_class = labels[:, None] == exemplar_labels[None, :]
-    return _onto_exemplars(y, exemplars, same_class, weights, exemplar_weights, False)
+    arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
+    return _known(*exemplar_slopes(*arguments), y, exemplars)
 
 
 def spread_over_exemplars(
@@ -56,9 +56,10 @@ def spread_over_exemplars(
     :math:`-\frac1n \sum_i w_i \log \sum_{j: L_j = L_i} q_{j|i}`. Unlike the uniform p of
     `collapse_onto_exemplars`, it lets the exemplars of a class lie apart. Same cost, same sum.
     """
-    same_class = labels[:, None] == exemplar_labels[None, :]
     if log_kernel is log_student:
-        return _onto_exemplars(y, exemplars, same_class, weights, exemplar_weights, True)
+        arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
+        return _known(*exemplar_slopes(*arguments, spread=True), y, exemplars)
+    same_class = labels[:, None] == exemplar_labels[None, :]
     similarity = log_kernel(squared_distances(y, exemplars))
     if exemplar_weights is not None:
         similarity = similarity + exemplar_weights.log()
@@ -67,50 +68,40 @@ def spread_over_exemplars(
     return weighted_mean(surprise, weights)
 
 
-def _onto_exemplars(*arguments: Any) -> Tensor:
-    apply: Callable[..., Tensor] = _OntoExemplars.apply
-    return apply(*arguments)
-
-
-class _OntoExemplars(torch.autograd.Function):
-    r"""The exemplar losses together with their exact gradient.
+@torch.no_grad()
+def exemplar_slopes(
+    y: Float[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    exemplars: Float[Tensor, "z d"],
+    exemplar_labels: Int[Tensor, " z"],
+    weights: Float[Tensor, " n"] | None = None,
+    exemplar_weights: Float[Tensor, " z"] | None = None,
+    *,
+    spread: bool = False,
+) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"], Float[Tensor, "z d"]]]:
+    r"""An exemplar loss, and its exact gradients to the points and to the exemplars.
 
     With W = 1/(1 + d) and the share r_i of row i in the loss, both losses have
 
         ∂ℓ/∂d_ij = r_i (p_ij − q_ij) W_ij
 
-    where p, over the exemplars of the row's class, is uniform or as q is among them.
+    where p, over the exemplars of the row's class, is uniform or, to ``spread``, as q is among
+    them.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        y: Tensor,
-        exemplars: Tensor,
-        same_class: Tensor,
-        weights: Tensor | None,
-        exemplar_weights: Tensor | None,
-        spread: bool,
-    ) -> Tensor:
-        similarity = squared_distances(y, exemplars).add_(1).reciprocal_()
-        mass = similarity if exemplar_weights is None else similarity * exemplar_weights
-        inside = mass * same_class if spread else same_class.to(y.dtype)
-        all_, own = mass.sum(dim=1, keepdim=True), inside.sum(dim=1, keepdim=True)
-        p = inside.div_(own)
-        loss = (all_ / own).log_()
-        if not spread:
-            loss -= torch.xlogy(p, mass).sum(dim=1, keepdim=True)
-        shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
-        pull = similarity.mul_(p.sub_(mass / all_)).mul_(2 * shares)
-        ctx.save_for_backward(
-            _force(pull @ _homogeneous(exemplars), y), _force(pull.T @ _homogeneous(y), exemplars)
-        )
-        return (loss * shares).sum()
-
-    @staticmethod
-    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
-        y, exemplars = ctx.saved_tensors
-        return grad_loss * y, grad_loss * exemplars, None, None, None, None
+    similarity = squared_distances(y, exemplars).add_(1).reciprocal_()
+    mass = similarity if exemplar_weights is None else similarity * exemplar_weights
+    same_class = (labels[:, None] == exemplar_labels).to(y.dtype)
+    inside = same_class.mul_(mass) if spread else same_class
+    all_, own = mass.sum(dim=1, keepdim=True), inside.sum(dim=1, keepdim=True)
+    p = inside.div_(own)
+    loss = (all_ / own).log_()
+    if not spread:
+        loss -= mass.log().mul_(p).sum(dim=1, keepdim=True)
+    shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
+    pull = similarity.mul_(p.sub_(mass / all_)).mul_(2 * shares)
+    to_points = _force(pull @ _homogeneous(exemplars), y)
+    to_exemplars = _force(pull.T @ _homogeneous(y), exemplars)
+    return loss.mul_(shares).sum(), (to_points, to_exemplars)
 
 
 def collapse_onto_pairs(
@@ -131,8 +122,7 @@ def collapse_onto_pairs(
     """
     if log_kernel is not log_student:
         return _collapse_onto_pairs(y, labels, weights, conditional, log_kernel)
-    apply: Callable[..., Tensor] = _CollapseOntoPairs.apply
-    return apply(y, labels, weights, conditional)
+    return _known(*pair_slopes(y, labels, weights, conditional=conditional), y)
 
 
 def _collapse_onto_pairs(
@@ -154,8 +144,15 @@ def _collapse_onto_pairs(
     return torch.xlogy(shares, p).sum() - (shares / partners.clamp_min(1) * inside).sum()
 
 
-class _CollapseOntoPairs(torch.autograd.Function):
-    r"""The pairwise loss together with its exact gradient.
+@torch.no_grad()
+def pair_slopes(
+    y: Float[Tensor, "n d"],
+    labels: Int[Tensor, " n"],
+    weights: Float[Tensor, " n"] | None = None,
+    *,
+    conditional: bool = False,
+) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"]]]:
+    r"""The pairwise loss, and its exact gradient to the points.
 
     Both forms of q are one computation. With W = 1/(1 + d), the share r_i of row i in the loss and
     the partners n_i it has in its class,
@@ -167,54 +164,58 @@ class _CollapseOntoPairs(torch.autograd.Function):
     Rows are sorted by class, so that a class is a block: logarithms are taken in the blocks alone,
     and the rest of the matrix costs one reciprocal and one square.
     """
+    order = labels.argsort(stable=True)
+    y, sizes = y[order], torch.bincount(labels)
+    partners = (sizes[labels[order]] - 1).to(y.dtype)
+    shares = partners.clamp_max(1) if conditional else partners.clone()
+    if weights is not None:
+        shares *= weights[order]
+    shares /= shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
+    attract = shares / partners.clamp_min(1)
+
+    similarity = squared_distances(y, y).add_(1).reciprocal_()
+    similarity.fill_diagonal_(1)  # exactly: log 1 = 0, and no force on itself
+    homogeneous = _homogeneous(y)
+    gradient = torch.empty_like(y)
+    loss = y.new_zeros(())
+    for block in _blocks(sizes):
+        inside, pull = similarity[block, block], attract[block.start]
+        loss -= pull * inside.log().sum()
+        gradient[block] = 4 * pull * _force(inside @ homogeneous[block], y[block])
+
+    similarity.fill_diagonal_(0)
+    normaliser = similarity.sum(dim=1)
+    if not conditional:
+        normaliser = normaliser.sum().expand_as(normaliser)
+    p = 1 / partners.clamp_min(1) if conditional else attract
+    loss += torch.xlogy(shares, p * normaliser).sum()
+
+    tiny = torch.finfo(y.dtype).tiny  # one row alone: nothing to be repelled by
+    repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
+    both = torch.cat([homogeneous, repel[:, None] * homogeneous], dim=1)
+    out, back = (similarity.square_() @ both).chunk(2, dim=1)
+    gradient -= 2 * _force(repel[:, None] * out + back, y)
+
+    return loss, (torch.empty_like(gradient).index_copy_(0, order, gradient),)
+
+
+class _Known(torch.autograd.Function):
+    """A value whose slopes are known already."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        y: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        conditional: bool,
-    ) -> Tensor:
-        order = labels.argsort(stable=True)
-        y, sizes = y[order], torch.bincount(labels)
-        partners = (sizes[labels[order]] - 1).to(y.dtype)
-        shares = partners.clamp_max(1) if conditional else partners.clone()
-        if weights is not None:
-            shares *= weights[order]
-        shares /= shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
-        attract = shares / partners.clamp_min(1)
-
-        similarity = squared_distances(y, y).add_(1).reciprocal_()
-        similarity.fill_diagonal_(1)  # exactly: log 1 = 0, and no force on itself
-        homogeneous = _homogeneous(y)
-        gradient = torch.empty_like(y)
-        loss = y.new_zeros(())
-        for block in _blocks(sizes):
-            inside, pull = similarity[block, block], attract[block.start]
-            loss -= pull * inside.log().sum()
-            gradient[block] = 4 * pull * _force(inside @ homogeneous[block], y[block])
-
-        similarity.fill_diagonal_(0)
-        normaliser = similarity.sum(dim=1)
-        if not conditional:
-            normaliser = normaliser.sum().expand_as(normaliser)
-        p = 1 / partners.clamp_min(1) if conditional else attract
-        loss += torch.xlogy(shares, p * normaliser).sum()
-
-        tiny = torch.finfo(y.dtype).tiny  # one row alone: nothing to be repelled by
-        repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
-        both = torch.cat([homogeneous, repel[:, None] * homogeneous], dim=1)
-        out, back = (similarity.square_() @ both).chunk(2, dim=1)
-        gradient -= 2 * _force(repel[:, None] * out + back, y)
-
-        ctx.save_for_backward(torch.empty_like(gradient).index_copy_(0, order, gradient))
-        return loss
+    def forward(ctx: Any, value: Tensor, slopes: tuple[Tensor, ...], *_inputs: Tensor) -> Tensor:
+        ctx.save_for_backward(*slopes)
+        return value
 
     @staticmethod
-    def backward(ctx: Any, grad_loss: Tensor) -> tuple[Tensor, None, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return grad_loss * gradient, None, None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, *(gradient * slope for slope in ctx.saved_tensors)
+
+
+def _known(value: Tensor, slopes: tuple[Tensor, ...], *inputs: Tensor) -> Tensor:
+    """A value that autograd takes for a function of the inputs with these slopes."""
+    apply: Callable[..., Tensor] = _Known.apply
+    return apply(value, slopes, *inputs)
 
 
 def _blocks(sizes: Tensor) -> list[slice]:

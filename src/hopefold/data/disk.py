@@ -57,10 +57,10 @@ def chunks(X: Any) -> Iterator[Any]:
 class Buffer:
     """Blocks of a table on disk that are held in memory: the last ones that rows were taken of.
 
-    They are held as ``prepare`` makes them, in float32.
+    They are held as ``prepare`` writes them, in float32.
     """
 
-    def __init__(self, X: Any, prepare: Callable[[ndarray], ndarray]) -> None:
+    def __init__(self, X: Any, prepare: Callable[[ndarray, ndarray], None]) -> None:
         self._X, self._prepare = X, prepare
         row_bytes = 4 * X.shape[1]
         self._per_block = max(1, BLOCK // row_bytes)
@@ -70,25 +70,28 @@ class Buffer:
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
 
-    def take(self, which: Int[ndarray, " w"] | slice) -> Float[Tensor, "w features"]:
-        """The rows with these numbers, as a copy in memory."""
+    def take(
+        self, which: Int[ndarray, " w"] | slice, out: Float[Tensor, "w features"] | None = None
+    ) -> Float[Tensor, "w features"]:
+        """The rows with these numbers, as a copy in memory; in ``out`` where it is given."""
         if isinstance(which, slice):
-            return torch.from_numpy(self._read(which))
+            n_rows = len(range(*which.indices(len(self._X))))
+            return self._read(which, self._rows.new_empty(n_rows, self._rows.shape[1]))
         blocks, places = np.divmod(which, self._per_block)
+        if out is None:
+            out = self._rows.new_empty(len(which), self._rows.shape[1])
         if (self._slot_of[blocks] >= 0).all():
-            return self._held(blocks, places)
+            return torch.index_select(self._rows, 0, self._where(blocks, places), out=out)
         needed = np.unique(blocks)
-        rows = self._rows.new_empty(len(which), self._rows.shape[1])
         for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
             self._hold(some)
             here = np.flatnonzero(np.isin(blocks, some))
-            rows[here] = self._held(blocks[here], places[here])
-        return rows
+            out[here] = self._rows[self._where(blocks[here], places[here])]
+        return out
 
-    def _held(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
-        """Rows of blocks that are held, by their places in them."""
-        places = self._slot_of[blocks] * self._per_block + places
-        return self._rows.index_select(0, torch.from_numpy(places))
+    def _where(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
+        """Which rows of the buffer are these, of blocks that are held."""
+        return torch.from_numpy(self._slot_of[blocks] * self._per_block + places)
 
     def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
         """Places in ``which``, numbers in ascending order, such that each block is read once.
@@ -118,13 +121,14 @@ class Buffer:
         self._slot_of[missing], self._block_in[slots] = slots, missing
         self._next = slots[-1] + 1
         for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
-            rows = self._read(slice(block * self._per_block, (block + 1) * self._per_block))
-            self._rows[slot * self._per_block :][: len(rows)] = torch.from_numpy(rows)
+            which = slice(block * self._per_block, (block + 1) * self._per_block)
+            self._read(which, self._rows[slot * self._per_block :])
 
-    def _read(self, which: slice) -> ndarray:
+    def _read(self, which: slice, out: Tensor) -> Tensor:
         """Neighbouring rows, prepared; pages that were read for it are let go in time."""
         mapped = self._X[which]
-        rows = self._prepare(np.array(mapped))
+        rows = out[: len(mapped)]
+        self._prepare(np.asarray(mapped), rows.numpy())
         self._n_read += mapped.nbytes
         if self._n_read > MAPPED:
             release(self._X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Rows:
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
         self.scale = scale
-        self._buffer = Buffer(X, scale.apply) if is_on_disk(X) else None
+        self._buffer = Buffer(X, scale.write) if is_on_disk(X) else None
 
     @classmethod
     def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:
@@ -71,12 +72,19 @@ class Rows:
         """Only the rows with these numbers."""
         return _Subset(self, which)
 
-    def fetch(self, which: ndarray | slice) -> Float[Tensor, "n features"]:
-        """The rows with these numbers, dense and scaled."""
+    def fetch(
+        self, which: ndarray | slice, out: Float[Tensor, "n features"] | None = None
+    ) -> Float[Tensor, "n features"]:
+        """The rows with these numbers, dense and scaled; in ``out`` where it is given."""
         if self._buffer:
-            return self._buffer.take(self._numbers(which))
+            return self._buffer.take(self._numbers(which), out)
+        numbers = self._numbers(which)
+        if out is not None and self._is_ready and not isinstance(numbers, slice):
+            table = torch.from_numpy(self._X)
+            return torch.index_select(table, 0, torch.from_numpy(numbers), out=out)
         rows = self.scale.apply(self._take(which))
-        return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+        x = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
+        return x if out is None else out.copy_(x)
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
         """Rows like those of `fetch`, but sparse rows stay sparse and go without the shift.
@@ -86,6 +94,12 @@ class Rows:
         if not self.is_sparse:
             return self.fetch(which).numpy()
         return self._take(which) @ sparse.diags_array(self.scale.gain)
+
+    @cached_property
+    def _is_ready(self) -> bool:
+        """Can rows be gathered as they lie in memory?"""
+        dense = not self.is_sparse and can_be_shared(self._X) and self._X.dtype == np.float32
+        return dense and self.scale.is_none
 
     def _numbers(self, which: ndarray | slice) -> ndarray | slice:
         """Which rows of the whole table these are."""

@@ -37,27 +37,46 @@ class Scale:
     @cached_property
     def is_none(self) -> bool:
         """Does it leave rows as they are?"""
-        return not self._shifts and bool((self.gain == 1).all())
+        return not self.shifts and bool((self.gain == 1).all())
 
     @cached_property
-    def _shifts(self) -> bool:
+    def shifts(self) -> bool:
+        """Does it move any column, and not only stretch it?"""
         return bool(self.shift.any())
+
+    @cached_property
+    def _in_float32(self) -> tuple[ndarray, ndarray]:
+        return self.shift.astype(np.float32), self.gain.astype(np.float32)
 
     def apply(self, X: Any) -> Float[ndarray, "n features"]:
         """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
+        if self.is_none and type(X) is np.ndarray and X.dtype == np.float32:
+            return X
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        dtype = rows.dtype if rows.dtype == np.float32 else np.float64
-        shift, gain = (values.astype(dtype, copy=False) for values in (self.shift, self.gain))
+        shift, gain = self._in_float32 if rows.dtype == np.float32 else (self.shift, self.gain)
         with np.errstate(over="ignore"):  # whoever uses the rows looks for infinity
             if self.is_none:
                 return rows.astype(np.float32, copy=False)
             if can_be_shared(rows):  # torch has all processors do it
                 x, factor = torch.from_numpy(rows), torch.from_numpy(gain)
-                shifted = (x - torch.from_numpy(shift)).mul_(factor) if self._shifts else x * factor
+                shifted = (x - torch.from_numpy(shift)).mul_(factor) if self.shifts else x * factor
                 return shifted.float().numpy()
             scaled = rows - shift
             scaled *= gain
             return scaled.astype(np.float32)
+
+    def write(self, X: ndarray, out: Float[ndarray, "n features"]) -> None:
+        """What `apply` gives, to the bit, in memory that is there already."""
+        if X.dtype != np.float32 or self.is_none:
+            out[:] = self.apply(X)
+            return
+        shift, gain = self._in_float32
+        with np.errstate(over="ignore"):
+            if self.shifts:
+                np.subtract(X, shift, out=out)
+                np.multiply(out, gain, out=out)
+            else:
+                np.multiply(X, gain, out=out)
 
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
         """Rows in the scale of the map, back in the user's own units."""

@@ -30,7 +30,7 @@ from hopefold.errors import (
     NoValidationWarning,
 )
 from hopefold.estimators import checks
-from hopefold.estimators.embedding import embed, resolve_device
+from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
 from hopefold.estimators.parameters import Parameters
 
@@ -226,7 +226,8 @@ class SupervisedEmbedding(
         return self
 
     def _embed(self, X: Any) -> ndarray:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # raises what scikit-learn's users expect
         table = as_table(X, self.columns_)
         if table is not None:
             checks.check_names(self, table.names)
@@ -235,7 +236,7 @@ class SupervisedEmbedding(
             points = np.concatenate([self._embed_batch(batch) for batch in self._batches(X)])
         else:
             X = checks.check_rows(self, X, fitting=False)
-            points = embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+            points = self._placing().embed(X, resolve_device(self.device))
         checks.check_points(points)
         return points
 
@@ -246,7 +247,19 @@ class SupervisedEmbedding(
 
     def _embed_batch(self, X: Any) -> ndarray:
         checks.check_batch(self, X)
-        return embed(self.map_, Rows(X, self.scale_), resolve_device(self.device))
+        return self._placing().embed(X, resolve_device(self.device))
+
+    def _placing(self) -> Placing:
+        """The map and the scale, ready for rows; made once for what was learned."""
+        placing: Placing | None = self.__dict__.get("_ready")
+        if placing is None or placing.map is not self.map_ or placing.scale is not self.scale_:
+            placing = self._ready = Placing(self.map_, self.scale_)
+        return placing
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was learned, without what can be made of it again."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_ready"}
 
     def _references(self) -> tuple[ndarray, ndarray, ndarray, int | None]:
         """What new points are judged by: where the references lie, their classes and weights."""

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 CHANCE = 0.001
 
 
+#: So many values are looked at one by one.
+FEW_VALUES = 10_000
+
+
 def check_rows(
     model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool, names: ndarray | None = None
 ) -> Any:
@@ -45,6 +49,9 @@ def check_rows(
 
     ``names`` are those of the columns of a stream, which an array does not have.
     """
+    if not fitting and _is_as_it_should_be(X, model):
+        _check_finite(X, None)
+        return X
     on_disk = is_on_disk(X)
     options: dict[str, Any] = {
         "accept_sparse": "csr",
@@ -60,7 +67,7 @@ def check_rows(
                 check_consistent_length(X, y)
                 y = column_or_1d(y, warn=True)
             check_classification_targets(y)
-        elif not _is_as_it_should_be(X, model):
+        else:
             X = validate_data(model, X, reset=False, **options)
     if names is not None and fitting:
         model.feature_names_in_ = names
@@ -185,8 +192,8 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
 
 def check_points(points: ndarray) -> None:
     """Has the map kept every row within the range of float32?"""
-    if not math.isfinite(_sum(points)) and not (finite := np.isfinite(points)).all():
-        row = int(np.flatnonzero(~finite.all(axis=1))[0])
+    if not _all_finite(points):
+        row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InvalidInput(
             f"row {row} lies so far outside the training data that its embedding overflows: "
             "clip or drop it, or check its units."
@@ -361,12 +368,17 @@ def _text_column(X: Any) -> str | None:
     return None
 
 
-def _sum(values: ndarray) -> float:
-    """The sum, which is quick to make and finite only if all values are."""
-    if can_be_shared(values):
-        return float(torch.from_numpy(values).sum())
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(values.sum(dtype=np.float64))
+def _all_finite(values: ndarray) -> bool:
+    """Are all values finite? Of many, the sum tells, which is quick to make."""
+    if values.size > FEW_VALUES:
+        if can_be_shared(values):
+            total = float(torch.from_numpy(values).sum())
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = float(values.sum(dtype=np.float64))
+        if math.isfinite(total):
+            return True
+    return bool(np.isfinite(values).all())
 
 
 def _check_finite(X: Any, names: ndarray | None) -> None:
@@ -375,7 +387,7 @@ def _check_finite(X: Any, names: ndarray | None) -> None:
             _check_finite(chunk, names)
         return
     values = X.data if sparse.issparse(X) else X
-    if math.isfinite(_sum(values)) or np.isfinite(values).all():
+    if _all_finite(values):
         return
     if sparse.issparse(X):
         bad = ~np.isfinite(X.data)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hopefold.core.maps import HighOrder, SigmoidHighOrder
 from hopefold.data.rows import Rows
+from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -23,17 +25,60 @@ BLOCK = 2**20
 #: many; in whole tiles a row gets the same bits whatever is beside it.
 TILE = 4
 
+CPU = torch.device("cpu")
+
 
 @torch.inference_mode()
 def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "n d"]:
     """The float32 points of all rows, in bounded memory; a row's point does not see the others."""
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
-    points = []
+    points: ndarray | None = None
     for start in range(0, len(rows), step):
         x = rows.fetch(slice(start, min(start + step, len(rows))))
-        points.append(map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy())
-    return np.concatenate(points)
+        some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
+        if points is None:  # in one piece: small ones would lie in the way of the next large block
+            points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
+        points[start : start + len(x)] = some
+    assert points is not None
+    return points
+
+
+class Placing:
+    """A map and the scale of its rows, made one where that is possible.
+
+    A scale that shifts nothing is a factor for each column of the first weights: float32 rows need
+    not be gone through for it. float64 rows are scaled before they are rounded, as for a fit.
+    """
+
+    def __init__(self, map_: nn.Module, scale: Scale) -> None:
+        self.map, self.scale = map_, scale
+        self._folded, self._rest = map_, scale
+        self._direct = isinstance(map_, SigmoidHighOrder)
+        if isinstance(map_, HighOrder) and not scale.shifts:
+            self._folded = copy.deepcopy(map_)
+            with torch.no_grad():
+                self._folded.C.mul_(torch.from_numpy(scale.gain))
+            self._rest = learn_scale(scale.gain[None], None)
+
+    def embed(self, X: Any, device: torch.device) -> Float[ndarray, "n d"]:
+        """The float32 points of rows as users give them."""
+        if X.dtype != np.float32:
+            return embed(self.map, Rows(X, self.scale), device)
+        if len(X) == 1 and self._direct and device == CPU and can_be_shared(X):
+            return _embed_one(self._folded, self._rest.apply(X))
+        return embed(self._folded, Rows(X, self._rest), device)
+
+
+@torch.inference_mode()
+def _embed_one(map_: Any, row: Float[ndarray, "1 features"]) -> Float[ndarray, "1 d"]:
+    """The point of one row under S-HOPE, in half the time that a tile takes.
+
+    Only the last product is made in a tile, since its rounding is what is seen in a point: sigmoids
+    hide what the products before round differently. Powers, as in HOPE, would show it.
+    """
+    hidden: Tensor = map_.hidden(torch.from_numpy(row))
+    return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
 
 
 def _whole_tiles(x: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.learning import Learned, Loss, Start, Task, learn
+from hopefold.estimators.learning import Learned, Start, Task, learn
+from hopefold.estimators.losses import Loss
 from hopefold.estimators.memory import check_memory
 from hopefold.estimators.parameters import TrainingParameters
 from hopefold.training.progress import Progress

@@ -5,33 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from torch import nn
 
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
-from hopefold.core.objectives import (
-    collapse_onto_exemplars,
-    collapse_onto_pairs,
-    spread_over_exemplars,
-)
 from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.budget import learn_within_budget
 from hopefold.estimators.going_on import Incremental
 from hopefold.estimators.gradient import START_ROWS
-from hopefold.estimators.learning import (
-    Learned,
-    Loss,
-    Start,
-    Task,
-    of_distorted_images,
-    onto_exemplars,
-    onto_pairs,
-)
+from hopefold.estimators.learning import Learned, Start, Task
+from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
 from hopefold.estimators.parameters import number
 
 if TYPE_CHECKING:
@@ -60,7 +47,7 @@ MANY_CLASSES = 10
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
 
-OBJECTIVES = {"collapse": collapse_onto_exemplars, "spread": spread_over_exemplars}
+OBJECTIVES = ("collapse", "spread")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -171,7 +158,7 @@ objective on exemplars is always so.""",
         checks.check_whole_or_auto("n_factors", self.n_factors, at_least=1)
         if self.max_bytes is not None:
             checks.check_whole("max_bytes", self.max_bytes, at_least=1)
-        checks.check_choice("objective", self.objective, tuple(OBJECTIVES))
+        checks.check_choice("objective", self.objective, OBJECTIVES)
         checks.check_choice("conditional", self.conditional, (True, False))
         checks.check_choice("augment", self.augment, (*DISTORTIONS, None))
         if self.image_shape is not None:
@@ -280,9 +267,9 @@ objective on exemplars is always so.""",
         nudge = self._nudge(task.rows.n_features)
         nudge *= task.spread(training) if nudge else 0
         if self.exemplars == "joint":
-            loss = onto_exemplars(OBJECTIVES[self.objective], nudge)
+            loss = by_exemplars(spread=self.objective == "spread", nudge=nudge)
         else:
-            loss = onto_pairs(partial(collapse_onto_pairs, conditional=self.conditional), nudge)
+            loss = by_pairs(conditional=self.conditional, nudge=nudge)
         if self.augment is None:
             return loss
         assert self.image_shape is not None

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.core.maps import Pressed
-from hopefold.core.masks import Chances, Masks
+from hopefold.core.masks import Chances
 from hopefold.core.neighbors import decide
-from hopefold.data.distortion import distort
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
+from hopefold.estimators.losses import Batch, Loss
 from hopefold.training.loop import Run, minimise
-from hopefold.training.optimizers import Groups
+from hopefold.training.optimizers import Groups, Known
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -95,106 +95,6 @@ class Learned:
         run = Run(self.run.epochs, history)
         run.kept["validation_error"] = float(error)
         return replace(self, run=run)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
-
-    numbers: Int[ndarray, " n"]
-    x: Float[Tensor, "n features"]
-    labels: Int[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None
-    exemplars: Float[Tensor, "z features"]
-    exemplar_labels: Int[Tensor, " z"]
-    exemplar_weights: Float[Tensor, " z"] | None
-
-
-#: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
-Loss = Callable[[Any, Batch, Masks | None], Tensor]
-
-
-def onto_exemplars(objective: Callable[..., Tensor], nudge: float = 0.0) -> Loss:
-    """The loss of an objective between the points of a batch and those of the exemplars."""
-
-    def measure(points: Tensor, exemplars: Tensor, batch: Batch) -> Tensor:
-        labels, weights = batch.exemplar_labels, batch.exemplar_weights
-        return objective(points, batch.labels, exemplars, labels, batch.weights, weights)
-
-    return _loss(measure, nudge, with_exemplars=True)
-
-
-def onto_pairs(objective: Callable[..., Tensor], nudge: float = 0.0) -> Loss:
-    """The loss of an objective between all points of a batch."""
-
-    def measure(points: Tensor, _exemplars: Tensor, batch: Batch) -> Tensor:
-        return objective(points, batch.labels, batch.weights)
-
-    return _loss(measure, nudge, with_exemplars=False)
-
-
-def _loss(
-    measure: Callable[[Tensor, Tensor, Batch], Tensor], nudge: float, *, with_exemplars: bool
-) -> Loss:
-    """What is measured on the points of the rows and of the exemplars, which are mapped in one go.
-
-    With a nudge, the mean of that and of the same where each row is moved against it, by this
-    length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
-    A map that is to keep the row's place there, too, changes slowly around what it has seen.
-    """
-
-    def loss(map_: nn.Module, batch: Batch, masks: Masks | None) -> Tensor:
-        n_rows = len(batch.x)
-        exemplars = (batch.exemplars,) if with_exemplars else ()
-
-        def of(x: Tensor, masks: Masks | None) -> Tensor:
-            points = map_(x, masks, *exemplars)
-            return measure(points[:n_rows], points[n_rows:], batch)
-
-        if not nudge:
-            return of(batch.x, masks)
-        x = batch.x.detach().requires_grad_()
-        learned = [w for w in (*map_.parameters(), *exemplars) if w.requires_grad]
-        plain = of(x, masks)
-        uphill, *slopes = torch.autograd.grad(plain, [x, *learned])
-        moved = x.detach() + nudge * nn.functional.normalize(uphill, dim=1)
-        known: Callable[..., Tensor] = _Known.apply
-        return (known(plain.detach(), slopes, *learned) + of(moved, None)) / 2
-
-    return loss
-
-
-class _Known(torch.autograd.Function):
-    """A value whose slopes are known already."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, slopes: list[Tensor], *_learned: Tensor) -> Tensor:
-        ctx.save_for_backward(*slopes)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, *(gradient * slope for slope in ctx.saved_tensors)
-
-
-def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
-    """The same loss of images that are distorted at random.
-
-    A pixel that is constant is 0 in the scale of the map. It is moved as what it is among the
-    others, which share one scale, and what has moved to its place is 0 again.
-    """
-    varies = scale.gain != 0
-    shift, gain = (values[varies][:1] for values in (scale.shift, scale.gain))
-    constant = torch.from_numpy(np.where(varies, 0, (scale.shift - shift) * gain)).float()
-    kept = torch.from_numpy(varies)
-
-    def distorted(map_: nn.Module, batch: Batch, masks: Masks | None) -> Tensor:
-        assert masks is not None
-        x = batch.x + constant.to(batch.x.device)
-        x = distort(x, image_shape, how, masks.generator) * kept.to(x.device)
-        return loss(map_, replace(batch, x=x), masks)
-
-    return distorted
 
 
 @dataclass(frozen=True)
@@ -371,7 +271,9 @@ class Attempt:
         self._learning_map = learning_map
         self._loss = loss
         self._training = training
-        self._varies = torch.from_numpy(task.scale.gain != 0).to(task.device)
+        self._varies = torch.from_numpy(task.scale.gain != 0).float().to(task.device)
+        size = (0, task.rows.n_features)
+        self._table = torch.empty(size, dtype=torch.float32, device=task.device)
         self._chances = Chances(task.seed, task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         weights = task.class_weights / task.class_weights[task.labels[training]].mean()
@@ -379,15 +281,14 @@ class Attempt:
         self._weighted = bool((task.class_weights != 1).any())
         self._numbers: Tensor | None = None
 
-    def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor:
+    def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor | Known:
         """The loss of the rows with these numbers, with masks that the seed decides."""
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
             self._numbers, self._batch = numbers, self._fetch(self._training[numbers.numpy()])
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
-        batch = replace(self._batch, exemplars=self.learned_exemplars())
-        masks = self._chances.masks(seed, len(batch.x))
-        return self._loss(self._learning_map, batch, masks)
+        masks = self._chances.masks(seed, len(numbers))
+        return self._loss(self._learning_map, self._batch, masks)
 
     def learned_exemplars(self) -> Float[Tensor, "z features"]:
         """The exemplars as they stand; nothing is learned for a column that is constant."""
@@ -407,14 +308,22 @@ class Attempt:
         return now
 
     def _fetch(self, which: ndarray) -> Batch:
-        task = self._task
+        """Rows of a batch, in memory that was that of the last one."""
+        task, n_rows, n_exemplars = self._task, len(which), len(self.exemplars)
+        if len(self._table) < n_rows + n_exemplars:
+            self._table = self._table.new_empty(n_rows + n_exemplars, task.rows.n_features)
+        if task.device.type == "cpu":
+            task.rows.fetch(which, out=self._table[:n_rows])
+        else:
+            self._table[:n_rows] = task.rows.fetch(which)
         labels = torch.from_numpy(task.labels[which]).to(task.device)
         return Batch(
             numbers=which,
-            x=task.rows.fetch(which).to(task.device),
+            table=self._table[: n_rows + n_exemplars],
             labels=labels,
             weights=self._weights[labels] if self._weighted else None,
             exemplars=self.exemplars,
+            varies=self._varies,
             exemplar_labels=self._targets,
             exemplar_weights=self._weights[self._targets] if self._weighted else None,
         )

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hopefold.errors import Diverged
-from hopefold.training.optimizers import Groups, make_optimizer, one_cycle
+from hopefold.training.optimizers import Groups, Known, make_optimizer, one_cycle
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 
 def minimise(
-    loss_of: Callable[[Tensor, int, float], Tensor],
+    loss_of: Callable[[Tensor, int, float], Tensor | Known],
     groups: Groups,
     n_rows: int,
     settings: Training,

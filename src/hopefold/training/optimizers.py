@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +18,17 @@ from torch import Tensor, nn
 from hopefold.training.settings import Training
 
 Groups = Mapping[str, Sequence[nn.Parameter]]
-Closure = Callable[[], Tensor]
+
+
+class Known(NamedTuple):
+    """A loss whose gradients are known already, by what they are taken to."""
+
+    value: Tensor
+    slopes: Mapping[Tensor, Tensor]
+
+
+#: The loss of a batch; where the gradients do not come with it, autograd finds them.
+Closure = Callable[[], Tensor | Known]
 
 #: Share of the run in which the learning rate rises from zero.
 WARM_UP = 0.1
@@ -70,12 +80,11 @@ class Adam:
             group["lr"] = self._learning_rate * one_cycle(progress)
         self._adam.zero_grad(set_to_none=True)
         parameters = _in_turn(self._groups, turn)
-        loss = closure()
-        gradients = torch.autograd.grad(loss, parameters)
+        loss, gradients = value_and_gradients(closure(), parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = _laid_out_like(parameter, gradient)
         self._adam.step()
-        return loss.detach()
+        return loss
 
 
 class SciPy:
@@ -93,10 +102,9 @@ class SciPy:
 
         def value_and_gradient(vector: np.ndarray) -> tuple[float, np.ndarray]:
             _write(vector, parameters)
-            loss = closure()
-            first.append(loss.detach()) if not first else None
-            gradients = torch.autograd.grad(loss, parameters)
-            return float(loss.detach()), _flatten(gradients)
+            loss, gradients = value_and_gradients(closure(), parameters)
+            first.append(loss) if not first else None
+            return float(loss), _flatten(gradients)
 
         with np.errstate(over="ignore", invalid="ignore"):  # the loop looks at the loss itself
             result = minimize(
@@ -108,6 +116,15 @@ class SciPy:
             )
         _write(result.x, parameters)
         return first[0]
+
+
+def value_and_gradients(
+    loss: Tensor | Known, parameters: Sequence[Tensor]
+) -> tuple[Tensor, Sequence[Tensor]]:
+    """A loss as a number, and its gradients to these parameters."""
+    if isinstance(loss, Known):
+        return loss.value, [loss.slopes[parameter] for parameter in parameters]
+    return loss.detach(), torch.autograd.grad(loss, parameters)
 
 
 def one_cycle(progress: float) -> float:

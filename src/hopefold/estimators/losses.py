@@ -1,0 +1,174 @@
+"""What a method minimises: the loss of a batch of rows under a map, whatever the two are.
+
+Where the gradient is a formula all the way, from the objective through a high-order map, a loss
+comes with it (`by_exemplars`, `by_pairs`); elsewhere autograd finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hopefold.core.masks import Masks
+from hopefold.core.objectives import exemplar_slopes, pair_slopes
+from hopefold.core.passages import Passage
+from hopefold.data.distortion import distort
+from hopefold.data.scaling import Scale
+from hopefold.training.optimizers import Known
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+
+#: A row on which nothing pulls stays where it is.
+NO_PULL = 1e-12
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
+
+    numbers: Int[ndarray, " n"]
+    #: The rows, and room for the exemplars below them.
+    table: Float[Tensor, "n+z features"]
+    labels: Int[Tensor, " n"]
+    weights: Float[Tensor, " n"] | None
+    exemplars: Float[Tensor, "z features"]
+    #: 1, and 0 for a column that is constant: nothing is learned for it.
+    varies: Float[Tensor, " features"]
+    exemplar_labels: Int[Tensor, " z"]
+    exemplar_weights: Float[Tensor, " z"] | None
+
+    @property
+    def x(self) -> Float[Tensor, "n features"]:
+        """The rows."""
+        return self.table[: len(self.labels)]
+
+    def with_rows(self, x: Float[Tensor, "n features"]) -> Batch:
+        """The same with other rows, in other memory."""
+        return replace(self, table=torch.cat([x, self.table[len(x) :]]))
+
+
+#: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
+Loss = Callable[[Any, Batch, Masks | None], Tensor | Known]
+
+#: From the points of rows and of exemplars below them to a loss, and its gradients to both.
+Measure = Callable[[Tensor, Batch], tuple[Tensor, tuple[Tensor, ...]]]
+
+
+def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
+    """The loss of an objective between the points of a batch and those of the exemplars."""
+
+    def loss(map_: Any, batch: Batch, masks: Masks | None) -> Tensor:
+        exemplars = map_(batch.exemplars * batch.varies)
+        labels, weights = batch.exemplar_labels, batch.exemplar_weights
+        points = map_(batch.x, masks)
+        return objective(points, batch.labels, exemplars, labels, batch.weights, weights)
+
+    return loss
+
+
+def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
+    """The loss of an objective between all points of a batch."""
+
+    def loss(map_: Any, batch: Batch, masks: Masks | None) -> Tensor:
+        return objective(map_(batch.x, masks), batch.labels, batch.weights)
+
+    return loss
+
+
+def by_exemplars(*, spread: bool, nudge: float) -> Loss:
+    """Collapse onto exemplars, or spread over them, through a high-order map; with its gradient."""
+
+    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        y, exemplars = points.tensor_split([len(batch.labels)])
+        labels, weights = batch.exemplar_labels, batch.exemplar_weights
+        return exemplar_slopes(
+            y, batch.labels, exemplars, labels, batch.weights, weights, spread=spread
+        )
+
+    return _by_formulas(measure, nudge, with_exemplars=True)
+
+
+def by_pairs(*, conditional: bool, nudge: float) -> Loss:
+    """Collapse onto pairs through a high-order map; with its gradient."""
+
+    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return pair_slopes(points, batch.labels, batch.weights, conditional=conditional)
+
+    return _by_formulas(measure, nudge, with_exemplars=False)
+
+
+def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Loss:
+    """What is measured on the points, and the gradients to the map and the exemplars.
+
+    With a nudge, the mean of that and of the same where each row is moved against it, by this
+    length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
+    A map that is to keep the row's place there, too, changes slowly around what it has seen.
+    """
+    passages: dict[Any, Passage] = {}
+
+    def of(passage: Passage, rows: Tensor, batch: Batch, masks: Masks | None, add: bool) -> Tensor:
+        value, slopes = measure(passage.forth(rows, masks), batch)
+        gradient = torch.cat(slopes) if len(slopes) > 1 else slopes[0]
+        passage.back(gradient.div_(2) if nudge else gradient, add=add)
+        return value
+
+    @torch.no_grad()
+    def loss(map_: Any, batch: Batch, masks: Masks | None) -> Known:
+        if map_ not in passages:
+            passages[map_] = Passage(map_)
+        passage, n_rows = passages[map_], len(batch.labels)
+        rows = batch.table if with_exemplars else batch.x
+        if with_exemplars:
+            torch.mul(batch.exemplars, batch.varies, out=rows[n_rows:])
+        value = of(passage, rows, batch, masks, False)
+        to_exemplars = passage.to_rows(slice(n_rows, None)) if with_exemplars else None
+        if nudge:
+            moved = _nudged(passage, rows, n_rows, nudge)
+            value = (value + of(passage, moved, batch, None, True)) / 2
+            if to_exemplars is not None:
+                to_exemplars += passage.to_rows(slice(n_rows, None))
+        slopes = dict(zip(map_.parameters(), passage.slopes, strict=True))
+        if to_exemplars is not None:
+            slopes[batch.exemplars] = to_exemplars.mul_(batch.varies)
+        return Known(value, slopes)
+
+    return loss
+
+
+def _nudged(
+    passage: Passage, rows: Float[Tensor, "n+z features"], n_rows: int, length: float
+) -> Float[Tensor, "n+z features"]:
+    """The rows, the first of them moved uphill by this length, after a way back."""
+    moved = passage.take("moved", rows.shape, rows)
+    uphill = passage.to_rows(slice(n_rows), out=moved[:n_rows])
+    steepness = torch.linalg.vector_norm(uphill, dim=1, keepdim=True).clamp_min_(NO_PULL)
+    uphill.mul_(length / steepness).add_(rows[:n_rows])
+    moved[n_rows:] = rows[n_rows:]
+    return moved
+
+
+def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
+    """The same loss of images that are distorted at random.
+
+    A pixel that is constant is 0 in the scale of the map. It is moved as what it is among the
+    others, which share one scale, and what has moved to its place is 0 again.
+    """
+    varies = scale.gain != 0
+    shift, gain = (values[varies][:1] for values in (scale.shift, scale.gain))
+    constant = torch.from_numpy(np.where(varies, 0, (scale.shift - shift) * gain)).float()
+    kept = torch.from_numpy(varies)
+
+    def distorted(map_: Any, batch: Batch, masks: Masks | None) -> Tensor | Known:
+        assert masks is not None
+        x = batch.x + constant.to(batch.x.device)
+        x = distort(x, image_shape, how, masks.generator) * kept.to(x.device)
+        return loss(map_, batch.with_rows(x), masks)
+
+    return distorted

@@ -1,0 +1,114 @@
+"""The way through a map and back: the map's own points, and the gradients that autograd finds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hopefold.bench.untied import UntiedSigmoidHighOrder
+from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
+from hopefold.core.masks import Chances
+from hopefold.core.passages import Passage
+
+DROPOUT = {"input_dropout": 0.4, "dropout": 0.3}
+MAPS = {
+    **{f"hope {order}": lambda o=order: HighOrder(4, 2, o, 5, **DROPOUT) for order in (1, 2, 3, 4)},
+    **{
+        f"products {order}": lambda o=order: Products(4, 2, o, 19, **DROPOUT)
+        for order in (1, 2, 3, 4)
+    },
+    **{
+        f"shope {order}": lambda o=order: SigmoidHighOrder(4, 2, o, 5, 6, **DROPOUT)
+        for order in (1, 2, 3)
+    },
+    "untied": lambda: UntiedSigmoidHighOrder(4, 2, 3, 5, 6, **DROPOUT),
+    "pressed hope": lambda: Pressed(Products(4, 2, 3, 9, **DROPOUT), 3),
+    "pressed shope": lambda: Pressed(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT), 3),
+}
+ANY_MAP = pytest.mark.parametrize("make", MAPS.values(), ids=MAPS)
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def rows(n, n_features, seed=1):
+    return torch.randn(n, n_features, generator=seeded(seed), dtype=torch.float64)
+
+
+def masks(n_rows, seed=0):
+    return Chances(0).masks(seed, n_rows)
+
+
+def randomised(map_, seed=0):
+    generator = seeded(seed)
+    with torch.no_grad():
+        for parameter in map_.double().parameters():
+            parameter.normal_(generator=generator)
+    if isinstance(map_, Pressed):
+        map_.height = 0.7
+    return map_
+
+
+def there_and_back(passage, x, pull, masks=None, *, add=False):
+    """Points, and the gradients of their product with ``pull``."""
+    with torch.no_grad():
+        points = passage.forth(x, masks)
+        passage.back(pull, add=add)
+        return points, [slope.clone() for slope in passage.slopes], passage.to_rows(slice(None))
+
+
+def by_autograd(map_, x, pull, masks=None):
+    x = x.clone().requires_grad_()
+    points = map_(x, masks)
+    slopes = torch.autograd.grad((points * pull).sum(), [*map_.parameters(), x])
+    return points.detach(), list(slopes[:-1]), slopes[-1]
+
+
+@ANY_MAP
+@pytest.mark.parametrize("n_thinned", [0, 5, 8], ids=["whole", "above", "all"])
+def test_a_passage_gives_the_points_and_gradients_of_its_map(make, n_thinned):
+    map_ = randomised(make())
+    x, pull = rows(8, 4), rows(8, len(map_(rows(1, 4))[0]), seed=3)
+    drawn = [masks(n_thinned) if n_thinned else None for _ in range(2)]
+    torch.testing.assert_close(
+        there_and_back(Passage(map_), x, pull, drawn[0]), by_autograd(map_, x, pull, drawn[1])
+    )
+
+
+@ANY_MAP
+def test_what_a_passage_has_seen_before_leaves_no_trace(make):
+    map_ = randomised(make())
+    passage, n_points = Passage(map_), len(map_(rows(1, 4))[0])
+    there_and_back(passage, rows(9, 4, seed=5), rows(9, n_points, seed=6), masks(9))
+    x, pull = rows(6, 4), rows(6, n_points, seed=3)
+    torch.testing.assert_close(
+        there_and_back(passage, x, pull), there_and_back(Passage(map_), x, pull), rtol=0, atol=0
+    )
+
+
+@ANY_MAP
+def test_gradients_of_two_ways_can_be_added(make):
+    map_ = randomised(make())
+    passage, n_points = Passage(map_), len(map_(rows(1, 4))[0])
+    x, pull = rows(6, 4), rows(6, n_points, seed=3)
+    _, first, _ = there_and_back(passage, x[:2], pull[:2])
+    _, both, _ = there_and_back(passage, x[2:], pull[2:], add=True)
+    _, expected, _ = by_autograd(map_, x, pull)
+    torch.testing.assert_close(both, expected)
+    assert not any(torch.equal(*slopes) for slopes in zip(first, both, strict=True))
+
+
+def test_the_rows_are_left_as_they_are():
+    map_ = randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT))
+    x = rows(6, 4)
+    before = x.clone()
+    there_and_back(Passage(map_), x, rows(6, 2), masks(4))
+    assert torch.equal(x, before)
+
+
+def test_the_gradient_to_some_rows_is_part_of_that_to_all():
+    passage = Passage(randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT)))
+    _, _, to_all = there_and_back(passage, rows(6, 4), rows(6, 2), masks(4))
+    for which in (slice(4), slice(4, None), slice(2, 5), slice(5, 6)):
+        torch.testing.assert_close(passage.to_rows(which), to_all[which])
