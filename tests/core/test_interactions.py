@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import resource
-import subprocess
-import sys
 
 import numpy as np
-import oracles
 import pytest
 import torch
 
+import oracles
 from hopefold.core.interactions import (
     Polynomial,
     coefficients,
@@ -77,11 +74,11 @@ def test_the_terms_and_the_constant_add_up_to_the_polynomial():
     torch.testing.assert_close(total, polynomial.at(x))
 
 
-def test_a_polynomial_of_scaled_rows_is_one_of_rows_too():
+def test_a_polynomial_in_other_units_has_the_same_values():
     polynomial = draw(3, 4)
-    x, shift, gain = (torch.randn(*shape, dtype=torch.float64) for shape in [(5, 4), (4,), (4,)])
-    expected = polynomial.at((x - shift) * gain)
-    torch.testing.assert_close(polynomial.of_shifted(shift, gain).at(x), expected)
+    z, factor, offset = (torch.randn(*shape, dtype=torch.float64) for shape in [(5, 4), (4,), (4,)])
+    expected = polynomial.at(z * factor + offset)
+    torch.testing.assert_close(polynomial.in_units(factor, offset).at(z), expected)
 
 
 def test_a_feature_that_no_weight_listens_to_is_in_no_term():

@@ -1,8 +1,8 @@
 """Which products of features a map is made of: the terms of its polynomial, and the largest ones.
 
-A coordinate of HOPE is a polynomial in the features, y_s = Σ_f P_sf (A_f·x + a_f)^O. Multiplied out,
-the product of the features i₁ ≤ … ≤ i_d, with d ≤ O, has one coefficient in each coordinate, that of
-the symmetric tensor of eq. 3, with all its orders that are the same product taken together:
+A coordinate of HOPE is a polynomial in the features, y_s = Σ_f P_sf (A_f·x + a_f)^O. Multiplied
+out, the product of the features i₁ ≤ … ≤ i_d, with d ≤ O, has one coefficient in each coordinate:
+the entry of the symmetric tensor of eq. 3, with all entries of the same product taken together,
 
     O! / ((O−d)! Π_i k_i!) · Σ_f P_sf a_f^(O−d) A_f,i₁ … A_f,i_d,
 
@@ -14,11 +14,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
+
+from hopefold.core.maps import HighOrder, SigmoidHighOrder
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -29,6 +32,9 @@ Term = tuple[int, ...]
 #: Multiplications that a search may take for the terms of one degree: some ten seconds. 60 features
 #: of degree 6 are within it, and so are 784 of degree 3.
 WORK = 4e11
+
+#: A shorter way of a unit is none: its slope is that at its end.
+STILL = 1e-5
 
 #: Numbers that are held at once: 32 MB of float64.
 BLOCK = 2**22
@@ -43,12 +49,11 @@ class Polynomial:
     a: Float[Tensor, " factors"]
     order: int
 
-    def of_shifted(
-        self, shift: Float[Tensor, " features"], gain: Float[Tensor, " features"]
+    def in_units(
+        self, factor: Float[Tensor, " features"], offset: Float[Tensor, " features"]
     ) -> Polynomial:
-        """The same function of x, if this one is a function of (x − shift) · gain."""
-        A = self.A * gain
-        return replace(self, A=A, a=self.a - A @ shift)
+        """The same values as a function of z, where x = z · factor + offset."""
+        return replace(self, A=self.A * factor, a=self.a + self.A @ offset)
 
     def at(self, x: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
         """Its values at some rows."""
@@ -58,6 +63,47 @@ class Polynomial:
     def constant(self) -> Float[Tensor, " d"]:
         """What it is at x = 0: the term of no feature."""
         return self.P @ self.a**self.order
+
+
+def polynomial_of(map_: HighOrder, slopes: Float[Tensor, " units"] | None = None) -> Polynomial:
+    r"""HOPE's polynomial, or that of S-HOPE with its sigmoids replaced by straight lines.
+
+    With unit k's slope σ'(a_k), see `slopes_at`, P is :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
+    """
+    P, C, c = (weights.detach().double() for weights in (map_.P, map_.C, map_.c))
+    if isinstance(map_, SigmoidHighOrder):
+        assert slopes is not None
+        P = P * slopes @ map_.W.detach().double()
+    return Polynomial(P, C, c, map_.order)
+
+
+def slopes_at(
+    map_: SigmoidHighOrder,
+    x: Float[Tensor, "n features"],
+    middle: Float[Tensor, " features"] | None = None,
+) -> Float[Tensor, "n units"]:
+    """σ' of the units of S-HOPE at some rows; or its mean on the way of a unit from the middle.
+
+    The mean is (σ(a) − σ(a₀)) / (a − a₀): the line through both ends, on which nothing is lost. At
+    the row itself, a unit that has done its work is flat, and tells nothing of it.
+    """
+    inputs = inputs_of_units(map_, x)
+    units = inputs.sigmoid()
+    slopes = units * (1 - units)
+    if middle is None:
+        return slopes
+    start = inputs_of_units(map_, middle[None])
+    way = inputs - start
+    still = way.abs() < STILL
+    return torch.where(still, slopes, (units - start.sigmoid()) / way.masked_fill(still, 1))
+
+
+def inputs_of_units(
+    map_: SigmoidHighOrder, x: Float[Tensor, "n features"]
+) -> Float[Tensor, "n units"]:
+    """What the sigmoids of S-HOPE are given, in float64."""
+    W, C, c = (weights.detach().double() for weights in (map_.W, map_.C, map_.c))
+    return Polynomial(W, C, c, map_.order).at(x) + map_.b
 
 
 class Largest(NamedTuple):
@@ -91,9 +137,7 @@ def powers_of_terms(
     return parts
 
 
-def monomials(
-    x: Float[Tensor, "n features"], terms: Sequence[Term]
-) -> Float[Tensor, "n terms"]:
+def monomials(x: Float[Tensor, "n features"], terms: Sequence[Term]) -> Float[Tensor, "n terms"]:
     """The products of features of each row."""
     values = x.new_empty(len(terms), len(x))
     for degree, places in _by_degree(terms).items():
@@ -116,7 +160,7 @@ def squared_slices(polynomial: Polynomial) -> Float[Tensor, " features"]:
 def largest_terms(
     polynomial: Polynomial, top: int, degrees: Sequence[int], *, work: float = WORK
 ) -> Largest:
-    """The ``top`` terms of these degrees with the largest coefficients: of all, whatever their number.
+    """The ``top`` terms of these degrees with the largest coefficients, of all that there are.
 
     Terms are gone through a block at a time, and only the largest so far are kept. Features that
     the polynomial leans on come first. Where all the products of a degree are more than ``work``
@@ -129,10 +173,11 @@ def largest_terms(
     sorted_ = replace(polynomial, A=polynomial.A[:, ranked])
     best = _Best(top)
     sizes = {}
-    for degree in degrees:
-        size = sizes[degree] = _affordable(len(ranked), degree, polynomial.P.numel(), work)
-        for features, norms in _blocks_of_terms(sorted_, size, degree, best):
-            best.add(features, norms)
+    with _one_thread():
+        for degree in degrees:
+            size = sizes[degree] = _affordable(len(ranked), degree, polynomial.P.numel(), work)
+            for features, norms in _blocks_of_terms(sorted_, size, degree, best):
+                best.add(features, norms)
     found = [tuple(sorted(ranked[list(term)].tolist())) for term in best.terms]
     values = coefficients(polynomial, found)
     order = sorted(range(len(found)), key=lambda k: (-float(values[k].norm()), found[k]))
@@ -146,6 +191,17 @@ def largest_terms(
         for degree, size in sizes.items()
     }
     return Largest(tuple(found[k] for k in order), values[order], searched)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Blocks are small: several threads would wait for each other, long on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Best:
