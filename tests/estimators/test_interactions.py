@@ -194,6 +194,16 @@ def test_mean_slopes_are_those_of_the_line_through_both_ends(table):
         np.testing.assert_allclose(slopes[row], expected, rtol=1e-6)
 
 
+def test_contributions_are_the_values_of_explanations(fitted, table):
+    X, _ = table
+    why = [fitted.explain(row, top=1_000) for row in X[:3]]
+    terms = why[0].terms
+    values = fitted.contributions(X[:3], terms)
+    for row in range(3):
+        own = dict(zip(why[row].terms, why[row].values, strict=True))
+        np.testing.assert_allclose(values[row], [own[term] for term in terms], atol=1e-9)
+
+
 def test_a_loaded_model_says_the_same(hope, tmp_path):
     hope.save(tmp_path / "one.hope")
     again = load(tmp_path / "one.hope").interactions()

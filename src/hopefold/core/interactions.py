@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 #: A product of features: their numbers in ascending order, a number as often as it is a factor.
 Term = tuple[int, ...]
 
-#: Multiplications that a search may take for the terms of one degree: some ten seconds. 60 features
-#: of degree 6 are within it, and so are 784 of degree 3.
-WORK = 4e11
+#: Multiplications that a search may take for the terms of one degree: some twenty seconds. 60
+#: features of degree 6 and 1,200 powers are within it, and so are 784 of degree 3.
+WORK = 2e11
 
 #: A shorter way of a unit is none: its slope is that at its end.
 STILL = 1e-5
@@ -102,8 +102,14 @@ def inputs_of_units(
     map_: SigmoidHighOrder, x: Float[Tensor, "n features"]
 ) -> Float[Tensor, "n units"]:
     """What the sigmoids of S-HOPE are given, in float64."""
-    W, C, c = (weights.detach().double() for weights in (map_.W, map_.C, map_.c))
-    return Polynomial(W, C, c, map_.order).at(x) + map_.b
+    return units_of(map_).at(x) + map_.b
+
+
+def units_of(map_: HighOrder) -> Polynomial:
+    """The coordinates of HOPE; of S-HOPE the inputs of its sigmoids, but for b."""
+    upper = map_.W if isinstance(map_, SigmoidHighOrder) else map_.P
+    W, C, c = (weights.detach().double() for weights in (upper, map_.C, map_.c))
+    return Polynomial(W, C, c, map_.order)
 
 
 class Largest(NamedTuple):

@@ -13,11 +13,15 @@ from torch import Tensor
 
 from hopefold.core.interactions import (
     Polynomial,
+    Term,
     inputs_of_units,
     largest_terms,
+    monomials,
     polynomial_of,
+    powers_of_terms,
     slopes_at,
     squared_slices,
+    units_of,
 )
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
 from hopefold.errors import InvalidInput, InvalidParameter
@@ -175,6 +179,27 @@ class Explaining(Incremental):
             remainder=remainder.numpy(),
             units=units,
         )
+
+    def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
+        """How far each of some terms moves each row, as in `explain`: in standard deviations.
+
+        ``terms`` are tuples of columns, such as those that `interactions` gives.
+        """
+        check_is_fitted(self)
+        unit = self._unit("standard", None)
+        units = units_of(self.map_).in_units(unit.factor, unit.offset)
+        parts = powers_of_terms(units, terms) @ units.P.T
+        blocks = []
+        for rows in ScaledRows(self, X):
+            values = monomials(unit.count(rows), terms)
+            if isinstance(self.map_, SigmoidHighOrder):
+                slopes = slopes_at(self.map_, rows, self._middle)
+                P = self.map_.P.double()
+                moved = torch.stack([(slopes * weights) @ parts.T for weights in P], dim=2)
+            else:
+                moved = parts
+            blocks.append(values[:, :, None] * moved)
+        return torch.cat(blocks).numpy()
 
     @property
     def feature_importances_(self) -> Float[ndarray, " features"]:
