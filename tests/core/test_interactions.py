@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -117,3 +119,20 @@ def test_coefficients_of_given_terms_are_those_of_brute_force():
     polynomial = draw(4, 3)
     terms, expected = zip(*all_terms(polynomial), strict=True)
     np.testing.assert_allclose(coefficients(polynomial, terms), expected, rtol=1e-9)
+
+
+def test_a_search_among_784_features_of_degree_three_is_quick_and_small():
+    """In a child, whose memory is its own; the seconds are those of the processor."""
+    code = (
+        "import resource, torch\n"
+        "from hopefold.core.interactions import Polynomial, largest_terms\n"
+        "P, A, a = (torch.randn(*s, dtype=torch.float64) for s in [(2, 300), (300, 784), (300,)])\n"
+        "found = largest_terms(Polynomial(P, A, a, 3), 20, [1, 2, 3])\n"
+        "assert found.searched == {1: 784, 2: 784, 3: 784}\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(used.ru_utime, used.ru_maxrss / 2**10)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    seconds, megabytes = map(float, done.stdout.split())
+    assert seconds < 30
+    assert megabytes < 1_024
