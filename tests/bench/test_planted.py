@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def few_rows(monkeypatch, tmp_path):
-    monkeypatch.setattr(planted, "ROWS", 1_500)
+    monkeypatch.setattr(planted, "ROWS", 3_000)
     monkeypatch.setattr(planted, "COLUMNS", 10)
     monkeypatch.setattr(planted, "RESULTS", tmp_path / "planted.jsonl")
 
