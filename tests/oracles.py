@@ -30,6 +30,34 @@ def shope(x, C, c, W, b, P, order):
     return [sum(P[s][k] * units[k] for k in range(len(W))) for s in range(len(P))]
 
 
+def interactions(C, c, P, order):
+    """All terms of eq. 3: from the features of a product to its coefficient in each coordinate.
+
+    Every entry of the tensor is looked at, x with a 1 appended; entries of the same product are one
+    term.
+    """
+    n_features, C = len(C[0]), [[*row, bias] for row, bias in zip(C, c, strict=True)]
+    terms = {}
+    for indices in itertools.product(range(n_features + 1), repeat=order):
+        term = tuple(sorted(i for i in indices if i < n_features))
+        entry = [
+            sum(math.prod(C[f][i] for i in indices) * row[f] for f in range(len(C))) for row in P
+        ]
+        terms[term] = [a + b for a, b in zip(terms.get(term, [0.0] * len(P)), entry, strict=True)]
+    return terms
+
+
+def squared_slices(C, c, P, order):
+    """The squares of all entries of the tensor that have a feature in the first place."""
+    n_features, C = len(C[0]), [[*row, bias] for row, bias in zip(C, c, strict=True)]
+    squares = [0.0] * n_features
+    for first, *rest in itertools.product(range(n_features + 1), repeat=order):
+        for row in P:
+            entry = sum(math.prod(C[f][i] for i in (first, *rest)) * row[f] for f in range(len(C)))
+            squares[first if first < n_features else 0] += entry**2 if first < n_features else 0
+    return squares
+
+
 def deep(x, layers, P):
     """Layer by layer, unit by unit; ``layers`` are pairs of weights and biases."""
     units = x

@@ -5,11 +5,13 @@ import pytest
 
 import oracles
 from hopefold import HOPE, SHOPE
-from hopefold.errors import InvalidParameter
+from hopefold.baselines import LDA
+from hopefold.errors import InvalidParameter, UnstableInteractionsWarning
 from hopefold.evaluation import (
     calibration,
     counted_speed_up,
     exemplar_distances,
+    interaction_stability,
     kept_by_model,
     kept_by_neighbors,
     knn_error,
@@ -142,3 +144,24 @@ def test_works_are_timed_in_turns():
     times = seconds_in_turns(works, repeats=3)
     assert order == ["a", "b"] * 3
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 3, "b": 3}
+
+
+def test_two_fits_that_see_the_same_product_agree():
+    X = np.random.RandomState(0).normal(size=(400, 3))
+    model = HOPE(order=2, n_factors=8, max_epochs=20)
+    found = interaction_stability(model, X, X[:, 0] * X[:, 1] > 0, top=1)
+    assert found.overlap == 1
+    assert found.shared == ("x0 × x1",)
+
+
+def test_two_fits_that_do_not_agree_warn():
+    random = np.random.RandomState(0)
+    X, y = random.normal(size=(60, 30)), random.randint(2, size=60)
+    with pytest.warns(UnstableInteractionsWarning, match="in two fits with the seeds 0 and 1"):
+        found = interaction_stability(HOPE(order=3, n_factors=8, max_epochs=5), X, y, top=10)
+    assert found.overlap < 0.5
+
+
+def test_stability_is_of_methods_that_multiply_features(iris):
+    with pytest.raises(InvalidParameter, match="multiplies no features"):
+        interaction_stability(LDA(), *iris)

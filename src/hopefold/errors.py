@@ -68,3 +68,7 @@ class RareClassWarning(UserWarning):
 
 class ChanceWarning(UserWarning):
     """Held-out rows are not clearly judged better than by always naming the commonest class."""
+
+
+class UnstableInteractionsWarning(UserWarning):
+    """Two fits with other seeds do not agree on the products of features that drive the map."""

@@ -13,15 +13,20 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.core.neighbors import decide, nearest, vote
 from hopefold.data.seen import share_seen
-from hopefold.errors import ChanceWarning, InvalidParameter
+from hopefold.errors import ChanceWarning, InvalidParameter, UnstableInteractionsWarning
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.files import size_of
+from hopefold.estimators.terms import Interactions
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
 Name = TypeVar("Name")
+
+#: Two fits that have a smaller share of their interactions in common do not agree.
+STABLE = 0.5
 
 #: Bytes of a number in float32.
 FLOAT = 4
@@ -225,6 +230,58 @@ def _held_out_error(model: SupervisedEmbedding, X: ndarray, y: ndarray) -> float
     if error is None:
         raise InvalidParameter("no row could be held out: give more rows, or fewer exemplars.")
     return error
+
+
+class Stability(NamedTuple):
+    """The products of features that two fits name, and the share of them that both do."""
+
+    overlap: float
+    shared: tuple[str, ...]
+    fits: tuple[Interactions, Interactions]
+
+
+def interaction_stability(
+    model: Explaining,
+    X: ndarray,
+    y: ndarray,
+    top: int = 20,
+    random_states: tuple[int, int] = (0, 1),
+) -> Stability:
+    """Do two fits that differ in their seed alone agree on what drives the map?
+
+    The model is fitted anew twice, and the ``top`` interactions on the rows are compared. Warns
+    (`UnstableInteractionsWarning`) if less than half of them are the same: then the products stand
+    in for each other, and no single one of them should be believed. The model stays as it is.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import HOPE
+    >>> from hopefold.evaluation import interaction_stability
+    >>> X, y = load_iris(return_X_y=True)
+    >>> interaction_stability(HOPE(order=1, max_epochs=20), X, y, top=4).overlap
+    1.0
+
+    """
+    if not isinstance(model, Explaining):
+        raise InvalidParameter(f"{model!r} multiplies no features: give a HOPE or a SHOPE.")
+    checks.check_whole("top", top, at_least=1)
+    one, other = (
+        clone(model).set_params(random_state=seed).fit(X, y).interactions(top, X, y)
+        for seed in random_states
+    )
+    shared = tuple(name for name in one.names if name in other.names)
+    overlap = len(shared) / max(len(one), 1)
+    if overlap < STABLE:
+        warnings.warn(
+            f"of the {len(one)} products that drive the map most, only {len(shared)} are the same "
+            f"in two fits with the seeds {random_states[0]} and {random_states[1]}: do not read "
+            "meaning into single ones; give more rows, a lower order, or fewer columns that say "
+            "the same.",
+            UnstableInteractionsWarning,
+            stacklevel=2,
+        )
+    return Stability(overlap, shared, (one, other))
 
 
 class Kept(NamedTuple):

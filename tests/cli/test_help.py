@@ -16,8 +16,8 @@ from hopefold.estimators.files import KINDS
 
 HOPEFOLD = (sys.executable, "-m", "hopefold")
 VERBS = (
-    *("demo", "fit", "transform", "predict", "exemplars", "report", "compare", "evaluate"),
-    *("info", "bench"),
+    *("demo", "fit", "transform", "predict", "exemplars", "interactions", "report"),
+    *("compare", "evaluate", "info", "bench"),
 )
 
 

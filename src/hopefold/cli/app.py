@@ -20,6 +20,7 @@ from hopefold.cli.evaluate import evaluate
 from hopefold.cli.exemplars import exemplars
 from hopefold.cli.fit import fit
 from hopefold.cli.info import info
+from hopefold.cli.interactions import interactions
 from hopefold.cli.predict import predict
 from hopefold.cli.report import report
 from hopefold.cli.transform import transform
@@ -79,7 +80,8 @@ def options(
     """Options of the command itself."""
 
 
-for verb in (demo, fit, transform, predict, exemplars, report, compare, evaluate, info):
+VERBS = (demo, fit, transform, predict, exemplars, interactions, report, compare, evaluate, info)
+for verb in VERBS:
     app.command()(verb)
 app.command(
     add_help_option=False,

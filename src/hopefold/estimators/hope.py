@@ -15,7 +15,7 @@ from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.budget import learn_within_budget
-from hopefold.estimators.going_on import Incremental
+from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
 from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
@@ -51,7 +51,7 @@ OBJECTIVES = ("collapse", "spread")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HighOrderEmbedding(Incremental):
+class HighOrderEmbedding(Explaining):
     """What HOPE and S-HOPE share: joint exemplars or pairs, and products of features."""
 
     exemplars: str | None = "joint"

@@ -100,7 +100,7 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
         axes.annotate(
-            _plain(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
+            plain(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
         )
     legend = {}
     if mistaken.any():
@@ -202,7 +202,7 @@ def _draw_images(
             axes.set_axis_off()
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
-        grid[0, column].set_title(_plain(label), fontsize=11)
+        grid[0, column].set_title(plain(label), fontsize=11)
 
 
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
@@ -213,6 +213,6 @@ def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
     return f"{len(exemplars):,} exemplars{where}"
 
 
-def _plain(label: object) -> str:
+def plain(label: object) -> str:
     """A label as text: matplotlib would take what stands between two dollars for a formula."""
     return str(label).replace("$", r"\$")

@@ -45,6 +45,7 @@ class Images:
     thumbnails: ndarray
     exemplars: ndarray | None
     is_ink: bool
+    shape: tuple[int, int]
 
 
 Looks = Columns | Images
@@ -122,7 +123,7 @@ def make_images(
     if is_ink:
         np.subtract(255, thumbnails, out=thumbnails)
         large = None if large is None else 255 - large
-    return Images(thumbnails, large, is_ink)
+    return Images(thumbnails, large, is_ink, shape)
 
 
 def _greys(rows: ndarray, low: float, high: float) -> ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from hopefold.report.backdrop import Backdrop
+from hopefold.report.forces import Forces
 from hopefold.report.looks import Columns, Images
 from hopefold.report.palette import class_colours
 from hopefold.report.scene import Scene
@@ -63,6 +64,7 @@ def payload(scene: Scene) -> dict[str, Any]:
         "frame": [low.tolist(), high.tolist()],
         "backdrop": _backdrop(scene),
         "exemplars": _exemplars(scene, code),
+        "forces": _forces(scene.forces) if scene.forces else None,
         "columns": _columns(scene.looks) if isinstance(scene.looks, Columns) else None,
         "images": _images(scene.looks) if isinstance(scene.looks, Images) else None,
     }
@@ -150,6 +152,16 @@ def _columns(columns: Columns) -> dict[str, Any]:
         "mean": columns.mean.tolist(),
         "deviation": columns.deviation.tolist(),
         "values": array(columns.values, np.float64 if large else np.float32),
+    }
+
+
+def _forces(forces: Forces) -> dict[str, Any]:
+    return {
+        "names": forces.names,
+        "n_own": forces.own.shape[1],
+        "rows": array(forces.rows, np.uint32),
+        "own": array(forces.own, np.uint8),
+        "moves": array(forces.moves, np.float32),
     }
 
 

@@ -10,6 +10,8 @@ from importlib.resources import files
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from hopefold.errors import MissingPackage
 from hopefold.report import words
 from hopefold.report.curves import HEIGHT, WIDTH, training_curves
@@ -26,6 +28,10 @@ SCRIPTS = ("scene", "pictures", "marks", "map", "card", "chosen", "controls", "s
 
 #: More classes than this, and the cells of the confusion matrix are too small for numbers.
 MOST_NUMBERED = 24
+
+#: Products in the panel of what drives the map, and exemplars with lines.
+N_FORCES = 12
+MOST_PICTURES = 12
 
 #: Confusions that are listed beside the matrix.
 N_CONFUSIONS = 10
@@ -74,6 +80,8 @@ def render(scene: Scene) -> str:
         sheets=thumbnail_sheets(scene.looks) if isinstance(scene.looks, Images) else [],
         colours=class_colours(len(scene.classes)),
         gallery=list(_gallery(scene)),
+        forces=_forces(scene),
+        pixels=list(_pixel_pictures(scene)),
         confusions=_confusions(scene),
         numbered=len(scene.classes) <= MOST_NUMBERED,
         turned=max(map(len, scene.classes)) > (3 if len(scene.classes) <= MOST_NUMBERED else 1),
@@ -126,6 +134,68 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
         elif isinstance(looks, Images) and looks.exemplars is not None:
             image = image_uri(looks.exemplars[number])
         yield Portrait(number, int(codes[number]), image, values)
+
+
+@dataclass(frozen=True)
+class Force:
+    """A product of features in the panel, and the classes that it moves farthest apart."""
+
+    name: str
+    length: str
+    share: float
+    low: int
+    high: int
+
+
+def _forces(scene: Scene) -> list[Force]:
+    found = scene.forces
+    if found is None or not len(found.names) or not found.deviations[0] > 0:
+        return []
+    shares = found.deviations / found.deviations[0]
+    return [
+        Force(
+            found.names[place],
+            f"{found.deviations[place]:.2g}",
+            float(shares[place]),
+            int(found.shifts[place].argmin()),
+            int(found.shifts[place].argmax()),
+        )
+        for place in range(min(N_FORCES, len(shares)))
+    ]
+
+
+@dataclass(frozen=True)
+class PixelPicture:
+    """The weights of pixels, or an exemplar with lines between pixels that are multiplied."""
+
+    name: str
+    image: str
+    width: int
+    height: int
+    stroke: float
+    lines: tuple[tuple[float, float, float, float, float], ...]
+
+
+def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
+    """The weights of pixels, then the first exemplar of each class."""
+    looks, found = scene.looks, scene.forces
+    if found is None or found.importances is None or not isinstance(looks, Images):
+        return
+    height, width = looks.shape
+    stroke = max(height, width) / 60
+    weights = found.importances.reshape(looks.shape) / found.importances.max()
+    blue = np.rint(255 - np.multiply.outer(weights, [219, 151, 87])).astype(np.uint8)
+    yield PixelPicture("weight of pixels", image_uri(blue), width, height, stroke, ())
+    if looks.exemplars is None or scene.exemplars is None:
+        return
+    lines = tuple(
+        (one % width + 0.5, one // width + 0.5, other % width + 0.5, other // width + 0.5, share**2)
+        for one, other, share in found.lines
+    )
+    for code in np.unique(scene.exemplars.codes)[:MOST_PICTURES].tolist():
+        first = int(np.flatnonzero(scene.exemplars.codes == code)[0])
+        image = image_uri(looks.exemplars[first])
+        yield PixelPicture(scene.classes[code], image, width, height, stroke, lines)
 
 
 def _confusions(scene: Scene) -> list[tuple[int, int, int]]:

@@ -20,6 +20,7 @@ from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import PermutationTest, share_learned
 from hopefold.report.backdrop import Backdrop, make_backdrop
 from hopefold.report.distance import far_from_all
+from hopefold.report.forces import Forces, find_forces
 from hopefold.report.frame import closest_frame
 from hopefold.report.judgement import Judgement, judge
 from hopefold.report.looks import Looks, look_at
@@ -71,6 +72,7 @@ class Scene:
     training: ndarray
     far: ndarray
     looks: Looks
+    forces: Forces | None
     exemplars: Exemplars | None
     frame: tuple[ndarray, ndarray]
     backdrop: Backdrop
@@ -153,6 +155,7 @@ def make_scene(
     predicted = leading[:, 0]
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
     judged = np.ones_like(training) if training.all() else ~training
+    mistaken = (true != predicted)[shown]
     low, high = closest_frame(points)
     rows = Rows(X, model.scale_)
     return Scene(
@@ -172,6 +175,7 @@ def make_scene(
         training=training[shown],
         far=far_from_all(model, rows, points, training)[shown],
         looks=look_at(X, true, shown, model.exemplars_, names, shape),
+        forces=_quietly(find_forces, model, X, true, shown, mistaken, names, shape),
         exemplars=_exemplars(model),
         frame=(low, high),
         backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(y)),

@@ -48,6 +48,18 @@ def summary(scene: Scene) -> str:
     )
 
 
+def forces(scene: Scene) -> str:
+    """What the panel of products shows."""
+    what = "The map is a sum of products of columns"
+    if scene.method == "SHOPE":
+        what = "The map comes close to a sum of products of columns, its sigmoids taken for lines"
+    return (
+        f"{what}, counted in standard deviations from their mean. These vary most on the rows: "
+        "how far they move them in the map, and which two classes they move farthest apart. The "
+        "card of a row tells its own."
+    )
+
+
 def count(number: int, one: str, many: str | None = None) -> str:
     """``1 row``, ``2,000 rows``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -14,6 +14,7 @@ function showCard(row) {
     makeLabels(row),
     makeShares(row),
     scene.columns && makeValues(row),
+    scene.forces && makeForces(row),
     exemplars && makeNearestExemplar(row),
     makeNeighbors(neighbors),
   ].filter(part => part));
@@ -81,6 +82,34 @@ function makeValues(row) {
         make("i", { style: { "--at": Math.max(-1, Math.min(1, away / 3)) } }))));
   }
   return table;
+}
+
+// The row's largest terms, each with an arrow: where it moves the row in the map, and how far.
+function makeForces(row) {
+  const { names, n_own, rows, own, moves } = scene.forces;
+  const place = placeOf(rows, row);
+  if (place < 0) return null;
+  const table = make("table", { class: "terms" });
+  for (let k = 0; k < n_own; k++) {
+    const at = place * n_own + k;
+    const [x, y] = [moves[2 * at], moves[2 * at + 1]];
+    const turn = `${-Math.atan2(y, x)}rad`;
+    table.append(make("tr", {},
+      make("th", { scope: "row", text: names[own[at]] }),
+      make("td", { class: "number", text: asNumber(Number(Math.hypot(x, y).toPrecision(2))) }),
+      make("td", { class: "arrow" }, make("i", { style: { "--turn": turn }, text: "→" }))));
+  }
+  return make("div", { class: "near forces" }, make("h4", { text: "What moves it from the mean row" }), table);
+}
+
+// Where a number is in an ascending array, or -1.
+function placeOf(numbers, wanted) {
+  let low = 0, high = numbers.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] < wanted) low = middle + 1; else high = middle;
+  }
+  return numbers[low] === wanted ? low : -1;
 }
 
 function makeNearestExemplar(row) {

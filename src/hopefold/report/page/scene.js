@@ -18,6 +18,9 @@ for (const name of ["x", "y", "true", "predicted", "leading", "shares", "flags"]
 }
 scene.numbers = scene.numbers && decode(scene.numbers);
 if (scene.columns) scene.columns.values = decode(scene.columns.values);
+if (scene.forces) {
+  for (const name of ["rows", "own", "moves"]) scene.forces[name] = decode(scene.forces[name]);
+}
 const exemplars = scene.exemplars;
 if (exemplars) for (const name of ["x", "y", "codes"]) exemplars[name] = decode(exemplars[name]);
 

@@ -1,0 +1,136 @@
+"""``hopefold interactions``: which products of features drive a map."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hopefold.cli import options, outputs, reading, shown
+from hopefold.errors import InvalidInput
+
+#: Pairs that a picture chooses from.
+N_PAIRS = 1_000
+
+
+def interactions(
+    model: options.Model,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Rows on which products are ranked by what they contribute, and told class by "
+            "class.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="A table (.csv, .tsv, .parquet), .json, or a picture (.png, .svg, .pdf); - is CSV "
+            "on standard output. Without it, a table on the screen.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many products.")] = 20,
+    order: Annotated[
+        int | None, typer.Option(metavar="N", help="Only products of so many factors.")
+    ] = None,
+    units: Annotated[
+        str,
+        typer.Option(
+            metavar="standard|data",
+            help="Coefficients for standard deviations of the columns, or for their own units.",
+        ),
+    ] = "standard",
+    label: options.Label = None,
+    drop: options.Drop = None,
+    missing: options.Missing = None,
+    ignore_extra: options.IgnoreExtra = False,
+    image_shape: options.ImageShape = None,
+    force: options.Force = False,
+) -> None:
+    """Show which products of features drive the map."""
+    if output is not None:
+        endings = (*outputs.TABLES[:3], ".json", *outputs.PICTURES)
+        outputs.check_target(output, endings, force=force, reads=[model, *filter(None, [data])])
+    shape = options.image_shape(image_shape)
+    fitted = reading.load_model(model)
+    if not hasattr(fitted, "interactions"):
+        raise InvalidInput(
+            f"{model} is {shown.title_of(fitted)}, which multiplies no features: fit with "
+            "--method hope."
+        )
+    rows: dict[str, Any] = {}
+    if data is not None:
+        table = reading.read_for(
+            fitted, data, label, drop=drop, missing=missing, ignore_extra=ignore_extra
+        )
+        rows["X"] = table.X
+        rows["y"] = None if table.y is None else reading.labels_of(table, data, fitted.classes_)
+    asked = rows | {"units": units, "feature_names": _names(fitted)}
+    found = fitted.interactions(top, order=order, **asked)
+    if output is None:
+        _show(found, fitted)
+        return
+    if output.suffix.lower() in outputs.PICTURES:
+        _draw(fitted, found, shape, output)
+    elif output.suffix.lower() == ".json":
+        about = {"units": found.units, "note": found.note, "interactions": found.rows()}
+        outputs.write(output, json.dumps(about, indent=2, ensure_ascii=False).encode() + b"\n")
+    else:
+        lines = found.rows()
+        outputs.write_table(output, {name: [line[name] for line in lines] for name in lines[0]}, {})
+    if output != outputs.STDOUT:
+        shown.say(f"wrote {output} ({len(found)} products, {outputs.size(output)})")
+
+
+def _names(fitted: Any) -> list[str] | None:
+    """Pixels by their places; None for the model's own names."""
+    shape = reading.columns_of(fitted).image_shape
+    if hasattr(fitted, "feature_names_in_") or not shape:
+        return None
+    return [f"pixel {row},{column}" for row in range(shape[0]) for column in range(shape[1])]
+
+
+def _show(found: Any, fitted: Any) -> None:
+    unit = {"standard": "a standard deviation of each column", "data": "the columns' own units"}
+    by = "what they contribute on the rows" if found.deviations is not None else "their weight"
+    on_screen = ("term", "weight", *(f"y{n + 1}" for n in range(found.coefficients.shape[1])))
+    rows = [[_cell(row[name]) for name in on_screen] for row in found.rows()]
+    if found.deviations is not None:
+        for row, deviation, moved in zip(rows, found.deviations, found.shifts, strict=True):
+            ends = sorted({int(moved.argmin()), int(moved.argmax())}, key=lambda k: moved[k])
+            row[1] = _cell(float(deviation))
+            row.append(", ".join(f"{found.classes[k]} {moved[k]:+.2g}" for k in ends))
+        on_screen = ("term", "deviation", *on_screen[2:], "moves most")
+    title = f"Products that drive the map of {shown.title_of(fitted)}, by {by}"
+    shown.table(title, on_screen, rows)
+    shown.say(f"\ncoefficients are for {unit[found.units]}")
+    if found.note:
+        shown.say(found.note)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _draw(fitted: Any, found: Any, shape: tuple[int, int] | None, output: Path) -> None:
+    from hopefold.report import drivers
+
+    shape = shape or reading.columns_of(fitted).image_shape
+    pairs = None
+    if fitted.map_.order > 1:
+        pairs = fitted.interactions(N_PAIRS, order=2, feature_names=_names(fitted))
+    if shape is None or math.prod(shape) != fitted.n_features_in_ or pairs is None:
+        names = _names(fitted) or fitted._feature_names(None)
+        figure = drivers.draw_interactions(found, pairs, names)
+    else:
+        figure = drivers.draw_pixel_pairs(
+            fitted.feature_importances_, pairs, fitted.exemplars_, fitted.exemplar_labels_, shape
+        )
+    outputs.write_figure(output, figure)

@@ -1,0 +1,325 @@
+"""Which products of features a map is made of: the terms of its polynomial, and the largest ones.
+
+A coordinate of HOPE is a polynomial in the features, y_s = Σ_f P_sf (A_f·x + a_f)^O. Multiplied
+out, the product of the features i₁ ≤ … ≤ i_d, with d ≤ O, has one coefficient in each coordinate:
+the entry of the symmetric tensor of eq. 3, with all entries of the same product taken together,
+
+    O! / ((O−d)! Π_i k_i!) · Σ_f P_sf a_f^(O−d) A_f,i₁ … A_f,i_d,
+
+where k_i is how often the feature i is among them. A term is written as the tuple of its features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hopefold.core.maps import HighOrder, SigmoidHighOrder
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+#: A product of features: their numbers in ascending order, a number as often as it is a factor.
+Term = tuple[int, ...]
+
+#: Multiplications that a search may take for the terms of one degree: some twenty seconds. 60
+#: features of degree 6 and 1,200 powers are within it, and so are 784 of degree 3.
+WORK = 2e11
+
+#: A shorter way of a unit is none: its slope is that at its end.
+STILL = 1e-5
+
+#: Numbers that are held at once: 32 MB of float64.
+BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """y_s = Σ_f P_sf (A_f·x + a_f)^O, in float64; the 1 that the paper appends to x is in a."""
+
+    P: Float[Tensor, "d factors"]
+    A: Float[Tensor, "factors features"]
+    a: Float[Tensor, " factors"]
+    order: int
+
+    def in_units(
+        self, factor: Float[Tensor, " features"], offset: Float[Tensor, " features"]
+    ) -> Polynomial:
+        """The same values as a function of z, where x = z · factor + offset."""
+        return replace(self, A=self.A * factor, a=self.a + self.A @ offset)
+
+    def at(self, x: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
+        """Its values at some rows."""
+        return (x @ self.A.T + self.a) ** self.order @ self.P.T
+
+    @property
+    def constant(self) -> Float[Tensor, " d"]:
+        """What it is at x = 0: the term of no feature."""
+        return self.P @ self.a**self.order
+
+
+def polynomial_of(map_: HighOrder, slopes: Float[Tensor, " units"] | None = None) -> Polynomial:
+    r"""HOPE's polynomial, or that of S-HOPE with its sigmoids replaced by straight lines.
+
+    With unit k's slope σ'(a_k), see `slopes_at`, P is :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
+    """
+    P, C, c = (weights.detach().double() for weights in (map_.P, map_.C, map_.c))
+    if isinstance(map_, SigmoidHighOrder):
+        assert slopes is not None
+        P = P * slopes @ map_.W.detach().double()
+    return Polynomial(P, C, c, map_.order)
+
+
+def slopes_at(
+    map_: SigmoidHighOrder,
+    x: Float[Tensor, "n features"],
+    middle: Float[Tensor, " features"] | None = None,
+) -> Float[Tensor, "n units"]:
+    """σ' of the units of S-HOPE at some rows; or its mean on the way of a unit from the middle.
+
+    The mean is (σ(a) − σ(a₀)) / (a − a₀): the line through both ends, on which nothing is lost. At
+    the row itself, a unit that has done its work is flat, and tells nothing of it.
+    """
+    inputs = inputs_of_units(map_, x)
+    units = inputs.sigmoid()
+    slopes = units * (1 - units)
+    if middle is None:
+        return slopes
+    start = inputs_of_units(map_, middle[None])
+    way = inputs - start
+    still = way.abs() < STILL
+    return torch.where(still, slopes, (units - start.sigmoid()) / way.masked_fill(still, 1))
+
+
+def inputs_of_units(
+    map_: SigmoidHighOrder, x: Float[Tensor, "n features"]
+) -> Float[Tensor, "n units"]:
+    """What the sigmoids of S-HOPE are given, in float64."""
+    return units_of(map_).at(x) + map_.b
+
+
+def units_of(map_: HighOrder) -> Polynomial:
+    """The coordinates of HOPE; of S-HOPE the inputs of its sigmoids, but for b."""
+    upper = map_.W if isinstance(map_, SigmoidHighOrder) else map_.P
+    W, C, c = (weights.detach().double() for weights in (upper, map_.C, map_.c))
+    return Polynomial(W, C, c, map_.order)
+
+
+class Largest(NamedTuple):
+    """The terms of the largest coefficients, by their norm over the coordinates, largest first.
+
+    ``searched`` says for each degree how many features the terms are exact among: all of them,
+    unless products of others would have taken too long and could not be ruled out either.
+    """
+
+    terms: tuple[Term, ...]
+    coefficients: Float[Tensor, "terms d"]
+    searched: dict[int, int]
+
+
+def coefficients(polynomial: Polynomial, terms: Sequence[Term]) -> Float[Tensor, "terms d"]:
+    """The coefficients of some terms in each coordinate."""
+    return powers_of_terms(polynomial, terms) @ polynomial.P.T
+
+
+def powers_of_terms(
+    polynomial: Polynomial, terms: Sequence[Term]
+) -> Float[Tensor, "terms factors"]:
+    """What each power (A_f·x + a_f)^O has of some terms."""
+    A, a, order = polynomial.A, polynomial.a, polynomial.order
+    parts = A.new_empty(len(terms), len(a))
+    for degree, places in _by_degree(terms).items():
+        features = torch.tensor([terms[place] for place in places]).reshape(len(places), degree)
+        orders = [_orders(order, terms[place]) for place in places]
+        parts[places] = _multiplied(A.T, features) * a ** (order - degree)
+        parts[places] *= torch.tensor(orders, dtype=A.dtype)[:, None]
+    return parts
+
+
+def monomials(x: Float[Tensor, "n features"], terms: Sequence[Term]) -> Float[Tensor, "n terms"]:
+    """The products of features of each row."""
+    values = x.new_empty(len(terms), len(x))
+    for degree, places in _by_degree(terms).items():
+        features = torch.tensor([terms[place] for place in places]).reshape(len(places), degree)
+        values[places] = _multiplied(x.T, features)
+    return values.T
+
+
+def squared_slices(polynomial: Polynomial) -> Float[Tensor, " features"]:
+    r"""For each feature, the squares of all entries of the tensor that it takes part in.
+
+    :math:`\sum_s \sum_{fg} P_{sf} P_{sg} A_{fi} A_{gi} (A_f \cdot A_g + a_f a_g)^{O-1}`: all the
+    other O−1 places are summed over in closed form, the constant being one more feature.
+    """
+    P, A, a = polynomial.P, polynomial.A, polynomial.a
+    others = (A @ A.T + torch.outer(a, a)) ** (polynomial.order - 1)
+    return ((P.T @ P * others) @ A * A).sum(dim=0).clamp(min=0)
+
+
+def largest_terms(
+    polynomial: Polynomial, top: int, degrees: Sequence[int], *, work: float = WORK
+) -> Largest:
+    """The ``top`` terms of these degrees with the largest coefficients, of all that there are.
+
+    Terms are gone through a block at a time, and only the largest so far are kept. Features that
+    the polynomial leans on come first. Where all the products of a degree are more than ``work``
+    allows, only those of the first features are gone through; the others are left out, and it is
+    said so (``searched``) unless their slices of the tensor are too small to hold a larger term.
+    """
+    slices = squared_slices(polynomial)
+    ranked = slices.argsort(descending=True, stable=True)
+    ranked = ranked[(polynomial.A != 0).any(dim=0)[ranked]]
+    sorted_ = replace(polynomial, A=polynomial.A[:, ranked])
+    best = _Best(top)
+    sizes = {}
+    with _one_thread():
+        for degree in degrees:
+            size = sizes[degree] = _affordable(len(ranked), degree, polynomial.P.numel(), work)
+            for features, norms in _blocks_of_terms(sorted_, size, degree, best):
+                best.add(features, norms)
+    found = [tuple(sorted(ranked[list(term)].tolist())) for term in best.terms]
+    values = coefficients(polynomial, found)
+    order = sorted(range(len(found)), key=lambda k: (-float(values[k].norm()), found[k]))
+    # O! entries of the tensor at the most are one term, and a feature's slice has an Oth of them
+    most = math.sqrt(polynomial.order * math.factorial(polynomial.order))
+    least = float(values[order[-1]].norm()) if len(found) == top else 0.0
+    searched = {
+        degree: polynomial.A.shape[1]
+        if size == len(ranked) or most * float(slices[ranked[size]].sqrt()) < least
+        else size
+        for degree, size in sizes.items()
+    }
+    return Largest(tuple(found[k] for k in order), values[order], searched)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Blocks are small: several threads would wait for each other, long on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Best:
+    """The largest terms so far."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._kept: list[tuple[float, Term]] = []
+        self.threshold = 0.0
+
+    def add(self, features: Int[Tensor, "n degree"], norms: Float[Tensor, " n"]) -> None:
+        if not len(norms):
+            return
+        if len(norms) > self._top:
+            norms, which = norms.topk(self._top)
+            features = features[which]
+        self._kept += zip(norms.tolist(), map(tuple, features.tolist()), strict=True)
+        if len(self._kept) > self._top:
+            self._kept.sort(key=lambda kept: -kept[0])
+            del self._kept[self._top :]
+        if len(self._kept) == self._top:
+            self.threshold = min(norm for norm, _ in self._kept)
+
+    @property
+    def terms(self) -> list[Term]:
+        return [term for _, term in self._kept]
+
+
+def _blocks_of_terms(
+    polynomial: Polynomial, size: int, degree: int, best: _Best
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Terms of the first features that are larger than the least of the best ones, by blocks.
+
+    A term is some features, then the last but one, then the last: one matrix product for all terms
+    that have the last but one in common.
+    """
+    A, order = polynomial.A[:, :size], polynomial.order
+    weights = polynomial.P * polynomial.a ** (order - degree) * math.perm(order, degree)
+    if degree == 1:
+        yield _larger((weights @ A).T[None], torch.ones(1, size), best, torch.zeros(1, 0), 0)
+        return
+    heads, repeats = _multisets(size, degree - 2)
+    step = max(1, BLOCK // max(len(polynomial.a), size))
+    for middle in range(size):
+        n_heads = math.comb(middle + degree - 2, degree - 2)
+        for start in range(0, n_heads, step):
+            head = heads[start : min(start + step, n_heads)]
+            units = _multiplied(A.T, head) * A[:, middle]
+            values = torch.stack([(units * w) @ A[:, middle:] for w in weights], dim=2)
+            times = (head == middle).sum(dim=1)
+            repeated = (repeats[start : start + len(head)] * (times + 1))[:, None]
+            repeated = repeated.repeat(1, size - middle)
+            repeated[:, 0] *= times + 2
+            head = torch.cat([head, head.new_full((len(head), 1), middle)], dim=1)
+            yield _larger(values, 1 / repeated, best, head, middle)
+
+
+def _larger(
+    values: Float[Tensor, "heads features d"],
+    factor: Float[Tensor, "heads features"],
+    best: _Best,
+    heads: Int[Tensor, "heads degree-1"],
+    first: int,
+) -> tuple[Tensor, Tensor]:
+    norms = values.norm(dim=2) * factor
+    head, last = (norms > best.threshold).nonzero(as_tuple=True)
+    features = torch.cat([heads[head].long(), (last + first)[:, None]], dim=1)
+    return features, norms[head, last]
+
+
+def _multisets(size: int, length: int) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
+    """All ascending tuples of so many of the first numbers, those of smaller last ones first.
+
+    With each the product of the factorials of how often its numbers are in it.
+    """
+    tuples, repeats = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
+    for done in range(length):
+        heads = torch.cat([torch.arange(math.comb(last + done, done)) for last in range(size)])
+        counts = torch.tensor([math.comb(last + done, done) for last in range(size)])
+        lasts = torch.arange(size).repeat_interleave(counts)
+        repeats = repeats[heads] * ((tuples[heads] == lasts[:, None]).sum(dim=1) + 1)
+        tuples = torch.cat([tuples[heads], lasts[:, None]], dim=1)
+    return tuples, repeats
+
+
+def _multiplied(
+    columns: Float[Tensor, "features n"], features: Int[Tensor, "terms degree"]
+) -> Float[Tensor, "terms n"]:
+    """For each term the product of its features' rows."""
+    product = columns.new_ones(len(features), columns.shape[1])
+    for place in range(features.shape[1]):
+        product *= columns[features[:, place]]
+    return product
+
+
+def _affordable(n_features: int, degree: int, n_weights: int, work: float) -> int:
+    """Of how many features all products of the degree can be gone through."""
+    size = n_features
+    while size > 1 and math.comb(size + degree - 1, degree) * n_weights > work:
+        size -= 1
+    return size
+
+
+def _orders(order: int, term: Term) -> int:
+    """How many entries of the tensor are this term."""
+    repeated = math.prod(map(math.factorial, Counter(term).values()))
+    return math.perm(order, len(term)) // repeated
+
+
+def _by_degree(terms: Sequence[Term]) -> dict[int, list[int]]:
+    """The places of the terms of each degree."""
+    places: dict[int, list[int]] = {}
+    for place, term in enumerate(terms):
+        places.setdefault(len(term), []).append(place)
+    return places

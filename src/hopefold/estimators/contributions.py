@@ -1,0 +1,155 @@
+"""What products of features contribute on rows: rows in units, terms ranked and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from hopefold.core.interactions import Largest, Term, monomials
+from hopefold.data.disk import chunks, is_on_disk
+from hopefold.data.streams import is_stream
+from hopefold.data.tables import as_table
+from hopefold.estimators import checks
+from hopefold.estimators.terms import Interactions, product
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray
+
+#: Terms of the largest coefficients, among which those are found that matter most on data.
+CANDIDATES = 10_000
+
+#: Values of terms that are held at once: 32 MB of float64.
+BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What features are counted in: a feature of z is z · factor + offset in the map's scale."""
+
+    factor: Float[Tensor, " features"]
+    offset: Float[Tensor, " features"]
+
+    def count(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n features"]:
+        """Rows in the map's scale, counted in this unit; 0 where a column says nothing."""
+        counted: Tensor = (scaled - self.offset) / self.factor
+        return counted.masked_fill_(self.factor == 0, 0)
+
+
+class ScaledRows:
+    """Rows in the map's scale, in float64, some at a time, as often as they are asked for."""
+
+    def __init__(self, model: Any, X: Any, *, checked: bool = False) -> None:
+        self._model = model
+        table = as_table(X, model.columns_)
+        if table is not None:
+            checks.check_names(model, table.names)
+            checks.check_batch(model, table.X)
+            X = table.X
+        self._by_batches = table is None and (is_stream(X) or is_on_disk(X))
+        if table is None and not self._by_batches and not checked:
+            X = checks.check_rows(model, X, fitting=False)
+        self._X = X
+        self.count = 0
+
+    def __len__(self) -> int:
+        if not self.count:
+            for _ in self:
+                pass
+        return self.count
+
+    def __iter__(self) -> Iterator[Float[Tensor, "n features"]]:
+        self.count = 0
+        scale = self._model.scale_
+        for batch in self._batches():
+            rows = batch.toarray() if sparse.issparse(batch) else batch
+            self.count += len(rows)
+            yield torch.from_numpy((np.asarray(rows, np.float64) - scale.shift) * scale.gain)
+
+    def _batches(self) -> Iterator[Any]:
+        if not self._by_batches:
+            yield from chunks(self._X)
+            return
+        for batch in self._model._batches(self._X):
+            checks.check_batch(self._model, batch)
+            yield from chunks(batch)
+
+
+def rank(
+    found: Largest,
+    rows: ScaledRows,
+    unit: Unit,
+    labels: ndarray,
+    top: int,
+    names: tuple[str, ...],
+    units: str,
+) -> Interactions:
+    """The terms that vary most on the rows, with what they do to each class."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    one_hot = torch.nn.functional.one_hot(torch.from_numpy(codes), len(classes)).double()
+    step = max(1, BLOCK // max(1, len(found.terms)))
+    first: Tensor | None = None
+    squares, sums, start = torch.zeros(()), torch.zeros(()), 0
+    for some in (part for block in rows for part in torch.split(block, step)):
+        values = monomials(unit.count(some), found.terms)
+        first = values.mean(dim=0) if first is None else first  # so that squares stay small
+        values -= first
+        squares = squares + values.square().sum(dim=0)
+        sums = sums + one_hot[start : start + len(some)].T @ values
+        start += len(some)
+    mean = sums.sum(dim=0) / start
+    counts = one_hot.sum(dim=0)[:, None]
+    weights = found.coefficients.norm(dim=1)
+    deviations = (squares / start - mean.square()).clamp(min=0).sqrt() * weights
+    best = deviations.argsort(descending=True, stable=True)[:top]
+    shifts = ((sums / counts - mean) * weights).T[best]
+    note = _note(found, len(unit.factor))
+    if len(found.terms) >= CANDIDATES:
+        note = "; ".join(filter(None, [f"among the {CANDIDATES:,} largest coefficients", note]))
+    terms = tuple(found.terms[place] for place in best.tolist())
+    return Interactions(
+        terms=terms,
+        names=told(terms, names),
+        coefficients=found.coefficients[best].numpy(),
+        weights=weights[best].numpy(),
+        deviations=deviations[best].numpy(),
+        classes=classes,
+        shifts=shifts.numpy(),
+        units=units,
+        note=note,
+    )
+
+
+def tell(found: Largest, names: tuple[str, ...], units: str, n_features: int) -> Interactions:
+    """The terms that a search has found, without rows to try them on."""
+    return Interactions(
+        terms=found.terms,
+        names=told(found.terms, names),
+        coefficients=found.coefficients.numpy(),
+        weights=found.coefficients.norm(dim=1).numpy(),
+        deviations=None,
+        classes=None,
+        shifts=None,
+        units=units,
+        note=_note(found, n_features),
+    )
+
+
+def _note(found: Largest, n_features: int) -> str:
+    """What a search could not go through."""
+    cut = {degree: size for degree, size in found.searched.items() if size < n_features}
+    return "; ".join(
+        f"of order {degree}, among the {size} of {n_features} features with the largest weight"
+        for degree, size in cut.items()
+    )
+
+
+def told(terms: Sequence[Term], names: Sequence[str]) -> tuple[str, ...]:
+    """Terms in the names of the features."""
+    return tuple(product([names[feature] for feature in term]) for term in terms)

@@ -1,0 +1,303 @@
+"""Which products of features drive a map, and what puts a row where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from hopefold.core.interactions import (
+    Polynomial,
+    Term,
+    inputs_of_units,
+    largest_terms,
+    monomials,
+    polynomial_of,
+    powers_of_terms,
+    slopes_at,
+    squared_slices,
+    units_of,
+)
+from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.estimators import checks
+from hopefold.estimators.contributions import CANDIDATES, ScaledRows, Unit, rank, tell, told
+from hopefold.estimators.going_on import Incremental
+from hopefold.estimators.terms import Explanation, Interactions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray
+
+UNITS = ("standard", "data")
+SLOPES = ("mean", "local")
+
+
+class Explaining(Incremental):
+    """A map that is a polynomial of its features, or close to one, and can say what drives it."""
+
+    map_: HighOrder
+
+    def interactions(
+        self,
+        top: int = 20,
+        X: Any = None,
+        y: Any = None,
+        *,
+        order: int | None = None,
+        units: str = "standard",
+        slope: str = "mean",
+        feature_names: Sequence[str] | None = None,
+    ) -> Interactions:
+        """The products of features with the largest weight on the map.
+
+        The coefficients are exact, and so is the choice among all products of up to ``order``
+        features; where it took too long to go through all of them, ``note`` says among how many
+        features it is exact. A product is told once, whatever the order of its features.
+
+        For S-HOPE, sigmoids are replaced by lines, whose slopes are averaged over ``X`` (give the
+        rows of one class for what drives the map there), or else over the exemplars.
+
+        Parameters
+        ----------
+        top : int, default=20
+            How many products.
+        X : array-like of shape (n_rows, n_features), a table or a stream, optional
+            Rows on which products are ranked by the standard deviation of what they contribute, and
+            told class by class. Exact among the 10,000 with the largest coefficients. Without rows
+            products are ranked by the norm of their coefficients over the coordinates.
+        y : array-like of shape (n_rows,), optional
+            The labels of the rows. Default: those that the model predicts.
+        order : int, optional
+            Only products of so many factors; a square has two. Default: of any number, up to the
+            order of the map.
+        units : {"standard", "data"}, default="standard"
+            ``"standard"``: features are counted in standard deviations from their mean, so that
+            coefficients of different columns can be compared. Mean and deviation are those of
+            ``X``; without ``X`` those of the training rows if the map has learned in that scale,
+            and otherwise those of the exemplars. ``"data"``: coefficients are those of the features
+            as they are in the data.
+        slope : {"mean", "local"}, default="mean"
+            For S-HOPE. ``"mean"``: the slope of a sigmoid is its mean on the way from the mean row
+            to the row: what moves rows to where they are. ``"local"``: the slope at the row itself:
+            what would move it a little from there, often next to nothing.
+        feature_names : sequence of str, optional
+            Names of the columns. Default: those that the model was fitted with, else x0, x1, ….
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hopefold import HOPE
+        >>> X = np.random.RandomState(0).normal(size=(500, 5))
+        >>> y = X[:, 1] * X[:, 3] > 0
+        >>> HOPE(order=2, random_state=0).fit(X, y).interactions(top=1).names
+        ('x1 × x3',)
+
+        """
+        check_is_fitted(self)
+        checks.check_whole("top", top, at_least=1)
+        checks.check_choice("units", units, UNITS)
+        checks.check_choice("slope", slope, SLOPES)
+        names = self._feature_names(feature_names)
+        degrees = self._degrees(order)
+        rows = None if X is None else ScaledRows(self, X)
+        unit = self._unit(units, rows)
+        polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
+        if rows is None:
+            found = largest_terms(polynomial, top, degrees)
+            return tell(found, names, units, self.n_features_in_)
+        found = largest_terms(polynomial, max(top, CANDIDATES), degrees)
+        labels = self.predict(X) if y is None else _check_labels(y, len(rows))
+        return rank(found, rows, unit, labels, top, names, units)
+
+    def explain(
+        self,
+        x: Any,
+        top: int = 10,
+        *,
+        units: str = "standard",
+        slope: str = "mean",
+        feature_names: Sequence[str] | None = None,
+    ) -> Explanation:
+        """The terms that put a row where it is: they add up to its point in the map.
+
+        For HOPE exactly. For S-HOPE sigmoids are replaced by lines; what that leaves out is told as
+        the remainder. With the mean slopes it is nothing, with those at the row nearly everything.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The row.
+        top : int, default=10
+            How many terms are told one by one.
+        units, slope, feature_names
+            As in `interactions`, without X.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from hopefold import HOPE
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = HOPE(random_state=0).fit(X, y)
+        >>> why = model.explain(X[0])
+        >>> parts = why.constant + why.values.sum(axis=0) + why.others + why.remainder
+        >>> bool(np.allclose(parts, model.transform(X[:1])[0], atol=1e-4))
+        True
+
+        """
+        check_is_fitted(self)
+        checks.check_whole("top", top, at_least=1)
+        checks.check_choice("units", units, UNITS)
+        checks.check_choice("slope", slope, SLOPES)
+        names = self._feature_names(feature_names)
+        unit = self._unit(units, None)
+        rows = ScaledRows(self, _one_row(x))
+        polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
+        (scaled,) = rows
+        own = unit.count(scaled)[0]
+        found = largest_terms(
+            polynomial.in_units(own, torch.zeros_like(own)), top, self._degrees(None)
+        )
+        middle = self._middle
+        start, point = self._points(torch.stack([middle, scaled[0]]))
+        at_start, at_point = polynomial.at(torch.stack([unit.count(middle), own]))
+        others = at_point - polynomial.constant - found.coefficients.sum(dim=0)
+        remainder = point - start - (at_point - at_start)
+        return Explanation(
+            point=point.numpy(),
+            constant=(start - at_start + polynomial.constant).numpy(),
+            terms=found.terms,
+            names=told(found.terms, names),
+            values=found.coefficients.numpy(),
+            others=others.numpy(),
+            remainder=remainder.numpy(),
+            units=units,
+        )
+
+    def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
+        """How far each of some terms moves each row, as in `explain`: in standard deviations.
+
+        ``terms`` are tuples of columns, such as those that `interactions` gives.
+        """
+        check_is_fitted(self)
+        unit = self._unit("standard", None)
+        units = units_of(self.map_).in_units(unit.factor, unit.offset)
+        parts = powers_of_terms(units, terms) @ units.P.T
+        blocks = []
+        for rows in ScaledRows(self, X):
+            values = monomials(unit.count(rows), terms)
+            if isinstance(self.map_, SigmoidHighOrder):
+                slopes = slopes_at(self.map_, rows, self._middle)
+                P = self.map_.P.double()
+                moved = torch.stack([(slopes * weights) @ parts.T for weights in P], dim=2)
+            else:
+                moved = parts
+            blocks.append(values[:, :, None] * moved)
+        return torch.cat(blocks).numpy()
+
+    @property
+    def feature_importances_(self) -> Float[ndarray, " features"]:
+        """How much the map leans on each feature: the norm of all the terms it takes part in.
+
+        In standard deviations, as in `interactions` without X; they add up to 1. A column that was
+        constant in training has none.
+        """
+        check_is_fitted(self)
+        unit = self._unit("standard", None)
+        norms = squared_slices(self._polynomial(None).in_units(unit.factor, unit.offset)).sqrt()
+        return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
+
+    def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
+        """In the scale of the map; of S-HOPE, with its slopes averaged over the rows."""
+        if not isinstance(self.map_, SigmoidHighOrder):
+            return polynomial_of(self.map_)
+        middle = self._middle if slope == "mean" else None
+        rows = self._known_rows() if rows is None else rows
+        slopes = torch.zeros(())
+        for some in rows:
+            slopes = slopes + slopes_at(self.map_, some, middle).sum(dim=0)
+        return polynomial_of(self.map_, slopes / len(rows))
+
+    @property
+    def _middle(self) -> Float[Tensor, " features"]:
+        """The mean row, as far as the model knows it, in the scale of the map."""
+        return self._unit("standard", None).offset
+
+    def _points(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
+        """The map in float64."""
+        if not isinstance(self.map_, SigmoidHighOrder):
+            return polynomial_of(self.map_).at(scaled)
+        return inputs_of_units(self.map_, scaled).sigmoid() @ self.map_.P.double().T
+
+    def _known_rows(self) -> ScaledRows:
+        """The rows that the model keeps: its exemplars, or else the middle of its scale."""
+        known = self.exemplars_
+        return ScaledRows(self, self.scale_.shift[None] if known is None else known, checked=True)
+
+    def _unit(self, units: str, rows: ScaledRows | None) -> Unit:
+        shift, gain = (torch.from_numpy(v).double() for v in (self.scale_.shift, self.scale_.gain))
+        if units == "data":
+            return Unit(gain, -shift * gain)
+        if rows is None and (self._learned_in_deviations or self.exemplars_ is None):
+            return Unit((gain != 0).double(), torch.zeros_like(shift))
+        moments = StandardScaler()
+        for some in self._known_rows() if rows is None else rows:
+            moments.partial_fit(some.numpy())
+        return Unit(torch.from_numpy(np.sqrt(moments.var_)), torch.from_numpy(moments.mean_))
+
+    @property
+    def _learned_in_deviations(self) -> bool:
+        """Is the model's scale that of standard deviations?"""
+        how = self.settings_["scale"]
+        if how != "auto":
+            return bool(how == "standard")
+        varies = self.scale_.gain != 0
+        shift, gain = self.scale_.shift[varies], self.scale_.gain[varies]
+        pixels = len(np.unique(shift)) <= 1 and len(np.unique(gain)) <= 1
+        return bool(shift.any() and not pixels)  # sparse columns are not shifted
+
+    def _feature_names(self, names: Sequence[str] | None) -> tuple[str, ...]:
+        n_features = self.n_features_in_
+        if names is None:
+            numbered = [f"x{number}" for number in range(n_features)]
+            names = getattr(self, "feature_names_in_", numbered)
+        if len(names) != n_features:
+            raise InvalidParameter(
+                f"feature_names has {len(names)} entries for {n_features} features: give one each."
+            )
+        return tuple(map(str, names))
+
+    def _degrees(self, order: int | None) -> range:
+        most = self.map_.order
+        if order is None:
+            return range(1, most + 1)
+        checks.check_whole("order", order, at_least=1)
+        if order > most:
+            raise InvalidParameter(
+                f"order={order}, but the map multiplies {most} features at the most: ask for at "
+                f"most {most}, or fit with order={order}."
+            )
+        return range(order, order + 1)
+
+
+def _one_row(x: Any) -> Any:
+    """A row as a table of one row."""
+    if getattr(x, "ndim", None) == 1 or (isinstance(x, list | tuple) and np.ndim(x) == 1):
+        x = x.to_frame().T if hasattr(x, "to_frame") else np.asarray(x)[None]
+    shape = getattr(x, "shape", (1,))
+    if shape[0] != 1:
+        raise InvalidInput(f"one row can be explained, but there are {shape[0]}: give one of them.")
+    return x
+
+
+def _check_labels(y: Any, n_rows: int) -> ndarray:
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
+    return labels

@@ -1,0 +1,170 @@
+"""What is told of the products of features that drive a map: plain results that print as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Small numbers above, for powers.
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+#: What is smaller is told as 0.
+ROUNDING = 1e-12
+
+
+def product(features: Sequence[str]) -> str:
+    """A product as people write it: alcohol² × hue."""
+    counts = Counter(features)
+    return " × ".join(
+        name + (str(times).translate(RAISED) if times > 1 else "") for name, times in counts.items()
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Interactions:
+    """The products of features with the largest weight on a map, largest first.
+
+    Parameters
+    ----------
+    terms : tuple of tuples of int
+        The columns that are multiplied, in ascending order; a square has one twice.
+    names : tuple of str
+        The products in the names of the columns: ``"alcohol × proline"``.
+    coefficients : ndarray of shape (n_terms, n_components)
+        What a product is multiplied with in each coordinate of the map.
+    weights : ndarray of shape (n_terms,)
+        The norm of the coefficients over the coordinates.
+    deviations : ndarray of shape (n_terms,) or None
+        With data: the standard deviation of the term on them, in units of the map.
+    classes : ndarray or None
+        With data: the classes of the columns of ``shifts``.
+    shifts : ndarray of shape (n_terms, n_classes) or None
+        How far the term moves a class, along the direction of its coefficients, from where it moves
+        all rows on the average.
+    units : {"standard", "data"}
+        What the features are counted in.
+    note : str
+        Among what the terms are the largest, where that is not among all.
+
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    coefficients: ndarray
+    weights: ndarray
+    deviations: ndarray | None
+    classes: ndarray | None
+    shifts: ndarray | None
+    units: str
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary for each term, from column to value: ready for CSV, JSON and pandas."""
+        return list(self._rows())
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for place, name in enumerate(self.names):
+            row = {"term": name, "order": len(self.terms[place])}
+            row["weight"] = float(self.weights[place])
+            if self.deviations is not None:
+                row["deviation"] = float(self.deviations[place])
+            for number, value in enumerate(self.coefficients[place], start=1):
+                row[f"y{number}"] = float(value)
+            if self.classes is not None and self.shifts is not None:
+                for label, shift in zip(self.classes, self.shifts[place], strict=True):
+                    row[f"class {label}"] = float(shift)
+            yield row
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas frame."""
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        unit = {"standard": "standard deviations", "data": "the data's units"}[self.units]
+        head = f"{len(self)} products of features, in {unit}{f' ({self.note})' * bool(self.note)}"
+        return f"{head}\n{as_text(self.rows())}"
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a row lies where it does: parts that add up to its point in the map.
+
+    ``point = constant + values.sum(axis=0) + others + remainder``
+
+    Parameters
+    ----------
+    point : ndarray of shape (n_components,)
+        Where the row lies.
+    constant : ndarray of shape (n_components,)
+        Where the mean row lies; with ``units="data"``, what is left where all features are 0.
+    terms, names : as in `Interactions`
+        The row's largest terms, largest first.
+    values : ndarray of shape (n_terms, n_components)
+        How far each of them moves the row.
+    others : ndarray of shape (n_components,)
+        All the other terms together.
+    remainder : ndarray of shape (n_components,)
+        What is lost by taking the sigmoids of S-HOPE for straight lines: next to nothing with
+        ``slope="mean"``, and for HOPE.
+    units : {"standard", "data"}
+        What the features are counted in.
+
+    """
+
+    point: ndarray
+    constant: ndarray
+    terms: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    values: ndarray
+    others: ndarray
+    remainder: ndarray
+    units: str
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary for each part, from column to value; they add up to the point."""
+        parts = [("(constant)", self.constant), *zip(self.names, self.values, strict=True)]
+        parts += [("(all other terms)", self.others)]
+        parts += [("(remainder)", self.remainder)]
+        return [
+            {"term": name, "length": float(np.linalg.norm(value))}
+            | {f"y{number}": float(one) for number, one in enumerate(value, start=1)}
+            for name, value in parts
+        ]
+
+    def __repr__(self) -> str:
+        place = ", ".join(f"{value:.3g}" for value in self.point)
+        return f"what adds up to ({place})\n{as_text(self.rows())}"
+
+
+def as_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as lines, numbers below each other."""
+    if not rows:
+        return ""
+    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if abs(value) > ROUNDING else "0"

@@ -1,0 +1,139 @@
+"""What drives a map, for its report: the products that move rows most, and those of single rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hopefold.core.interactions import Term
+from hopefold.estimators.contributions import told
+from hopefold.estimators.explaining import Explaining
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Products that a row's own are chosen from, and those that a card tells.
+N_TERMS = 200
+N_OWN = 4
+
+#: Rows whose own products are told, at the most, and those that products are ranked on.
+MOST_TOLD = 20_000
+RANKED_ON = 2_000
+
+#: With more columns, only single ones and pairs are looked at: it has to be quick.
+FEW_COLUMNS = 60
+
+#: Lines between pixels.
+N_LINES = 25
+
+#: Rows that are looked at at once.
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Forces:
+    """Products of features, largest first, by the deviation of what they contribute.
+
+    ``shifts`` say how far each moves each class. ``rows`` are the drawn rows whose own largest
+    products are told: ``own`` are their places in ``names``, ``moves`` how far each moves the row.
+    For images, ``importances`` are those of pixels, and ``lines`` pairs of pixels with their share
+    of the heaviest pair's weight.
+    """
+
+    names: tuple[str, ...]
+    deviations: ndarray
+    shifts: ndarray
+    note: str
+    rows: ndarray
+    own: ndarray
+    moves: ndarray
+    importances: ndarray | None
+    lines: tuple[tuple[int, int, float], ...]
+
+
+def find_forces(
+    model: Any,
+    X: Any,
+    codes: ndarray,
+    shown: ndarray,
+    mistaken: ndarray,
+    names: tuple[str, ...],
+    image_shape: tuple[int, int] | None,
+) -> Forces | None:
+    """What drives the map on these rows; ``None`` for a method that multiplies no features.
+
+    ``mistaken`` says which of the ``shown`` rows are: they are told first.
+    """
+    if not isinstance(model, Explaining) or not (model.scale_.gain != 0).any():
+        return None
+    if image_shape is not None:
+        names = tuple(
+            f"pixel {place // image_shape[1]},{place % image_shape[1]}"
+            for place in range(len(names))
+        )
+    terms, deviations, shifts, note = _rank(model, X, codes)
+    told_rows = _choose(mistaken)
+    own, moves = _own(model, X, shown[told_rows], terms)
+    lines: tuple[tuple[int, int, float], ...] = ()
+    if image_shape is not None and model.map_.order > 1:
+        pairs = model.interactions(N_LINES, order=2)
+        heaviest = pairs.weights[0]
+        lines = tuple(
+            (one, other, float(weight / heaviest))
+            for (one, other), weight in zip(pairs.terms, pairs.weights, strict=True)
+        )
+    return Forces(
+        names=told(terms, names),
+        deviations=deviations,
+        shifts=shifts,
+        note=note,
+        rows=told_rows,
+        own=own,
+        moves=moves,
+        importances=None if image_shape is None else model.feature_importances_,
+        lines=lines,
+    )
+
+
+def _rank(model: Explaining, X: Any, codes: ndarray) -> tuple[list[Term], ndarray, ndarray, str]:
+    """The terms that matter most on a sample of the rows, and what they do to each class."""
+    random = np.random.RandomState(0)
+    n_rows, n_columns = X.shape
+    some = np.sort(random.permutation(n_rows)[:RANKED_ON])
+    orders: list[int | None] = [None]
+    note = ""
+    if n_columns > FEW_COLUMNS and model.map_.order > 2:
+        orders, note = [1, 2], "Products of more than two of so many columns are not looked at."
+    parts = [model.interactions(N_TERMS, X[some], codes[some], order=order) for order in orders]
+    deviations = np.concatenate([part.deviations for part in parts if part.deviations is not None])
+    order = np.argsort(-deviations, kind="stable")[:N_TERMS]
+    terms = [term for part in parts for term in part.terms]
+    shifts = np.zeros((len(terms), int(codes.max()) + 1))
+    there = np.unique(codes[some])
+    shifts[:, there] = np.concatenate([part.shifts for part in parts if part.shifts is not None])
+    return [terms[place] for place in order], deviations[order], shifts[order], note
+
+
+def _choose(mistaken: ndarray) -> ndarray:
+    """The rows that are told: all, or those that are mistaken and a sample of the others."""
+    if len(mistaken) <= MOST_TOLD:
+        return np.arange(len(mistaken))
+    order = np.random.RandomState(0).permutation(len(mistaken))
+    order = order[np.argsort(~mistaken[order], kind="stable")]
+    return np.sort(order[:MOST_TOLD])
+
+
+def _own(model: Explaining, X: Any, rows: ndarray, terms: list[Term]) -> tuple[ndarray, ndarray]:
+    """For each row its largest terms among these, and how far each moves it."""
+    n_own = min(N_OWN, len(terms))
+    own = np.empty((len(rows), n_own), np.uint8)
+    moves = np.empty((len(rows), n_own, 2), np.float32)
+    for start in range(0, len(rows), CHUNK):
+        some = slice(start, start + CHUNK)
+        values = model.contributions(X[rows[some]], terms)
+        order = np.argsort(-np.square(values).sum(axis=2), axis=1, kind="stable")[:, :n_own]
+        own[some] = order
+        moves[some] = np.take_along_axis(values, order[:, :, None], axis=1)
+    return own, moves

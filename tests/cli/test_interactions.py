@@ -1,0 +1,70 @@
+"""What drives a map, on the screen and in files."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from cells import QUICK
+from hopefold import load
+
+
+def test_a_table_on_the_screen_names_columns(run, plain_model):
+    shown = run("interactions", plain_model).stdout
+    assert "Products that drive the map of S-HOPE, by their weight" in shown
+    assert "size × age" in shown or "age × size" in shown
+
+
+def test_a_csv_file_holds_what_the_model_says(run, here, plain_model):
+    run("interactions", plain_model, "-o", "out.csv", "--units", "data", "--top", 3)
+    with open(here / "out.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = load(plain_model).interactions(3, units="data")
+    assert [row["term"] for row in rows] == list(found.names)
+    np.testing.assert_allclose([float(row["y1"]) for row in rows], found.coefficients[:, 0])
+
+
+def test_with_rows_it_tells_classes(run, here, plain_model, cells):
+    given = (plain_model, cells, "--label", "type", "--ignore-extra", "--top", 2)
+    assert "moves most" in run("interactions", *given).stdout
+    run("interactions", *given, "-o", "out.json")
+    told = json.loads((here / "out.json").read_text())
+    assert told["units"] == "standard"
+    assert {"term", "deviation", "class NK"} <= set(told["interactions"][0])
+
+
+def test_csv_goes_to_standard_output(run, plain_model):
+    shown = run("interactions", plain_model, "-o", "-").stdout
+    assert shown.splitlines()[0] == '"term","order","weight","y1","y2"'
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_a_picture_of_columns_or_of_pixels(run, here, plain_model, images):
+    model = plain_model
+    if images:
+        run("fit", "digits", "-o", "digits.hope", *QUICK)
+        model = here / "digits.hope"
+    run("interactions", model, "-o", "out.png")
+    assert imread(here / "out.png").std() > 0
+
+
+def test_a_method_that_multiplies_nothing_is_refused(run, here, plain_model):
+    run("fit", "wine", "--method", "lda", "-o", "lda.hope")
+    assert "multiplies no features" in run("interactions", "lda.hope", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--top", 0), "top=0"),
+        (("--order", 7), "order=7, but the map multiplies 2 features at the most"),
+        (("--units", "inches"), "units='inches' is not known"),
+        (("-o", "out.docx"), "cannot write out.docx"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_line(run, here, plain_model, given, words):
+    assert words in run("interactions", plain_model, *given, status=2).stderr

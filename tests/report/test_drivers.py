@@ -1,0 +1,57 @@
+"""Pictures of what drives a map."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from hopefold import HOPE
+from hopefold.report.drivers import N_LINES, draw_interactions, draw_pixel_pairs, pair_weights
+
+NAMES = ["$a$", "b_b", "<c>"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = np.random.RandomState(0).normal(size=(300, 3))
+    return HOPE(order=2, n_factors=8, max_epochs=5, random_state=0).fit(X, X[:, 0] * X[:, 2] > 0)
+
+
+def written(figure):
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue().decode()
+
+
+def test_bars_are_as_long_as_weights_and_named(model):
+    found = model.interactions(5, feature_names=NAMES)
+    (axes,) = draw_interactions(found).axes
+    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], found.weights)
+    assert len(axes.get_yticklabels()) == 5
+
+
+def test_names_that_look_like_formulas_are_drawn_as_they_are(model):
+    pairs = model.interactions(order=2, feature_names=NAMES)
+    assert written(draw_interactions(model.interactions(5, feature_names=NAMES), pairs, NAMES))
+
+
+def test_the_heat_map_holds_each_pair_on_both_sides(model):
+    pairs = model.interactions(order=2)
+    table = pair_weights(pairs, 3)
+    np.testing.assert_array_equal(table, table.T)
+    place = pairs.terms.index((0, 2))
+    assert table[2, 0] == pairs.weights[place]
+
+
+def test_lines_join_the_pixels_of_the_heaviest_pairs(digits):
+    X, _, y, _ = digits
+    model = HOPE(order=2, n_factors=8, max_epochs=2, random_state=0).fit(X, y)
+    pairs = model.interactions(order=2, top=100)
+    importances = model.feature_importances_
+    figure = draw_pixel_pairs(importances, pairs, model.exemplars_, model.exemplar_labels_, (8, 8))
+    drawn = figure.axes[1].lines
+    assert len(drawn) == N_LINES
+    one, other = pairs.terms[0]
+    assert list(drawn[0].get_xdata()) == [one % 8, other % 8][: len(drawn[0].get_xdata())]

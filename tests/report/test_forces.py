@@ -1,0 +1,96 @@
+"""What a report says of the products that drive its map."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hopefold import HOPE, SHOPE
+from hopefold.baselines import LDA
+from hopefold.report import forces, render
+from hopefold.report.scene import make_scene
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X = np.random.RandomState(0).normal(size=(300, 4))
+    return X, np.where(X[:, 0] * X[:, 2] > 0, "same", "other")
+
+
+@pytest.fixture(scope="module")
+def scene(rows):
+    X, y = rows
+    model = HOPE(order=2, n_factors=8, random_state=0).fit(X[::2], y[::2])
+    return make_scene(model, X, y, names=["height", "<b>", "width", "$x$"])
+
+
+def test_the_panel_names_the_product_that_makes_the_classes_first(scene):
+    assert scene.forces.names[0] == "height × width"
+    panel = render.render(scene).split("What drives the map")[1]
+    assert panel.index("height × width</th>") < panel.index("&lt;b&gt;</th>")
+
+
+def test_the_classes_that_a_product_moves_apart_are_told(scene):
+    first = render._forces(scene)[0]
+    assert {scene.classes[first.low], scene.classes[first.high]} == {"same", "other"}
+
+
+@pytest.mark.parametrize("kind", [HOPE, SHOPE])
+def test_the_terms_of_a_row_are_its_largest(rows, kind):
+    X, y = rows
+    model = kind(order=2, n_factors=8, max_epochs=5, random_state=0).fit(X, y)
+    found = make_scene(model, X, y).forces
+    for row in (0, 7):
+        why = model.explain(X[row], top=forces.N_OWN)
+        assert [found.names[place].replace("column ", "x") for place in found.own[row]] == list(
+            why.names
+        )
+        np.testing.assert_allclose(found.moves[row], why.values, rtol=1e-4, atol=1e-5)
+
+
+def test_of_many_rows_the_mistaken_ones_are_told_first(monkeypatch):
+    monkeypatch.setattr(forces, "MOST_TOLD", 5)
+    mistaken = np.zeros(50, bool)
+    mistaken[[3, 40]] = True
+    told = forces._choose(mistaken)
+    assert len(told) == 5
+    assert {3, 40} <= set(told)
+    assert (np.diff(told) > 0).all()
+
+
+def test_a_method_that_multiplies_nothing_has_no_panel(rows):
+    X, y = rows
+    made = make_scene(LDA(n_components=2).fit(*_three(X, y)), *_three(X, y))
+    assert made.forces is None
+    assert "What drives the map" not in render.render(made)
+
+
+def _three(X, y):
+    return X, np.where(X[:, 1] > 1, "third", y)
+
+
+def test_sparse_rows_and_labels_that_the_model_does_not_know(rows):
+    X, y = rows
+    model = HOPE(order=2, n_factors=8, max_epochs=3, random_state=0).fit(X, y)
+    strange = np.where(np.arange(300) < 5, "new", y)
+    dense, thin = (make_scene(model, rows_, strange) for rows_ in (X, sparse.csr_array(X)))
+    assert dense.forces.names == thin.forces.names
+    assert dense.forces.shifts.shape[1] == 3
+
+
+def test_images_have_a_picture_of_their_pixels_and_lines(digits_scene):
+    pictures = list(render._pixel_pictures(digits_scene))
+    assert [picture.name for picture in pictures] == ["weight of pixels", *map(str, range(10))]
+    assert not pictures[0].lines
+    assert len(pictures[1].lines) == forces.N_LINES
+
+
+def test_the_card_tells_what_moves_a_row(report, digits_scene):
+    report.page.locator("#map").focus()
+    report.page.keyboard.press("ArrowRight")
+    row = int(report.page.locator("#card").get_attribute("data-row"))
+    own = digits_scene.forces.names[digits_scene.forces.own[row, 0]]
+    told = report.page.locator("#card .forces").inner_text()
+    assert "What moves it from the mean row" in told
+    assert own in told
