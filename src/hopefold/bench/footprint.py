@@ -31,7 +31,7 @@ SPARSE_ROWS, SPARSE_WIDTH, ENTRIES = 100_000, 50_000, 100
 #: Rows that are written, or made sparse, at a time.
 PIECE = 100_000
 
-#: A small map, one pass, nothing held out: memory is that of the data.
+#: A small map and one pass, without a second fit on all rows: memory is that of the data.
 SETTINGS: dict[str, Any] = {"n_factors": 32, "n_units": 32, "max_epochs": 1, "random_state": 0}
 
 

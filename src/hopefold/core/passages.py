@@ -48,14 +48,14 @@ class Passage:
         self, rows: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
         """The points of the rows, as the map gives them; what the way back needs is kept."""
-        map_, n_rows = self._inner, len(rows)
+        map_, n_rows = self._inner, rows.shape[0]
         self._rows, self._input_mask = rows, _draw(rows, map_.input_dropout, masks)
         if self._input_mask is not None:
             self._rows = self.take("rows", rows.shape, rows)
             n_thinned = len(self._input_mask)
             torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
             self._rows[n_thinned:] = rows[n_thinned:]
-        self._sums = self.take("sums", (n_rows, len(map_.C)), rows)
+        self._sums = self.take("sums", (n_rows, map_.C.shape[0]), rows)
         torch.addmm(map_.c, self._rows, map_.C.T, out=self._sums)
         n_units = (map_.W if isinstance(map_, SigmoidHighOrder) else map_.P).shape[1]
         self._units = map_.multiply(self._sums, out=self.take("units", (n_rows, n_units), rows))
@@ -64,7 +64,7 @@ class Passage:
             self._units[: len(self._mask)].mul_(self._mask)
         self._hidden = self._units
         if isinstance(map_, SigmoidHighOrder):
-            self._hidden = self.take("hidden", (n_rows, len(map_.W)), rows)
+            self._hidden = self.take("hidden", (n_rows, map_.W.shape[0]), rows)
             torch.addmm(map_.b, self._units, map_.W.T, out=self._hidden).sigmoid_()
         return self._hidden @ self._projection().T
 
@@ -110,7 +110,7 @@ class Passage:
         """Memory under this name, for as long as the name is not taken again; of any content."""
         n_numbers = math.prod(shape)
         held = self._memory.get(name)
-        if held is None or len(held) < n_numbers or held.dtype != like.dtype:
+        if held is None or held.shape[0] < n_numbers or held.dtype != like.dtype:
             held = self._memory[name] = like.new_empty(n_numbers)
         return held[:n_numbers].view(shape)
 
@@ -121,7 +121,7 @@ class Passage:
         if add:
             self._slopes[name].addmm_(gradient, inputs)
         else:
-            out = self.take(f"slopes of {name}", (len(gradient), inputs.shape[1]), gradient)
+            out = self.take(f"slopes of {name}", (gradient.shape[0], inputs.shape[1]), gradient)
             self._slopes[name] = torch.mm(gradient, inputs, out=out)
         if bias:
             sums = gradient.sum(dim=1)

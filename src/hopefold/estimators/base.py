@@ -313,6 +313,7 @@ class SupervisedEmbedding(
         self.reference_labels_ = classes[learned.labels]
         self.exemplars_: Any = exemplars
         self.map_, self.scale_, self.precision_ = learned.map, scale, learned.precision
+        self._placing()  # now: transform leaves the model as it is
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = learned.run.kept.get("validation_error")

@@ -37,7 +37,7 @@ def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "
     for start in range(0, len(rows), step):
         x = rows.fetch(slice(start, min(start + step, len(rows))))
         some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
-        if points is None:  # in one piece: small ones would lie in the way of the next large block
+        if points is None:  # in one piece: with many small ones, memory grew with the blocks
             points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
         points[start : start + len(x)] = some
     assert points is not None

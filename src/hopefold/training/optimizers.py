@@ -78,7 +78,8 @@ class Adam:
         """One step of Adam; groups that wait have no gradient and stay as they are."""
         for group in self._adam.param_groups:
             group["lr"] = self._learning_rate * one_cycle(progress)
-        self._adam.zero_grad(set_to_none=True)
+        for parameter in _in_turn(self._groups, tuple(self._groups)):
+            parameter.grad = None
         parameters = _in_turn(self._groups, turn)
         loss, gradients = value_and_gradients(closure(), parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
