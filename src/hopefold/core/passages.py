@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 class Passage:
     """A map in training, without autograd: `forth`, `back`, and then `to_rows` where needed.
 
-    All of it lies in memory that is used again for the next batch, since new memory has to be
-    cleared by the system first, which takes longer than to fill it.
+    All of it lies in memory that is used again for the next batch.
     """
 
     def __init__(self, map_: HighOrder | Pressed) -> None:
