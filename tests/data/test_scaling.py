@@ -88,6 +88,12 @@ def test_no_unit_is_too_small_or_too_large_to_standardise(unit):
     np.testing.assert_allclose(scaled, learn_scale(TABLE, "standard").apply(TABLE), atol=1e-5)
 
 
+def test_columns_without_bounds_are_not_pixels_though_they_reach_as_far():
+    for seed in range(100):
+        X = np.random.RandomState(seed).normal(size=(500, 2 + seed % 20))
+        assert _same(learn_scale(X, "auto"), learn_scale(X, "standard"))
+
+
 def test_percentages_beside_rates_are_not_pixels():
     random = np.random.RandomState(0)
     X = np.c_[random.randint(0, 101, (500, 6)), random.rand(500, 4)]

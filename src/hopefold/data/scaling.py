@@ -120,15 +120,16 @@ def learn_scale(X: Any, how: str | None) -> Scale:
 def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
     """Do the columns share one range?
 
-    All start near one common floor, most reach half of the common ceiling, and those that do not
-    are like pixels at the border: nearly always at the floor.
+    All start near one common floor, and more than half of them right on it, as numbers without
+    bounds do not; most reach half of the common ceiling, and those that do not are like pixels at the
+    border: nearly always at the floor.
     """
     varies = low < high
     if not varies.any():
         return True
     low, high = low[varies], high[varies]
     floor, ceiling = low.min(), high.max()
-    if (low - floor > 0.1 * (ceiling - floor)).any():
+    if (low - floor > 0.1 * (ceiling - floor)).any() or (low == floor).mean() <= 0.5:
         return False
     faint = high - floor < 0.5 * (ceiling - floor)
     sample = X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint]
