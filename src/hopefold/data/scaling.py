@@ -121,8 +121,8 @@ def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
     """Do the columns share one range?
 
     All start near one common floor, and more than half of them right on it, as numbers without
-    bounds do not; most reach half of the common ceiling, and those that do not are like pixels at the
-    border: nearly always at the floor.
+    bounds do not; most reach half of the common ceiling, and those that do not are like pixels at
+    the border: nearly always at the floor.
     """
     varies = low < high
     if not varies.any():
