@@ -72,7 +72,8 @@ def kernel_mass(
         some = p[start : start + step]
         similarity = torch.ones(len(some), len(r), dtype=torch.float64)
         for axis in range(p.shape[1]):
-            similarity += (some[:, axis, None] - r[:, axis]).square_()
+            apart = some[:, axis, None] - r[:, axis]
+            similarity.addcmul_(apart, apart)
         mass[start : start + step] = similarity.reciprocal_() @ membership
     return mass.numpy()
 

@@ -48,6 +48,8 @@ class Table(NamedTuple):
 
 def is_stream(X: Any) -> bool:
     """Is it a path, a pyarrow dataset, or something that gives batches but is no table itself?"""
+    if isinstance(X, np.ndarray):
+        return False
     if _is_parquet(X):
         return True
     table = any(hasattr(X, name) for name in ("__array__", "__getitem__", "shape", "dtype"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,6 +99,12 @@ def resolve_device(device: str | torch.device) -> torch.device:
             raise InvalidParameter(
                 f"device={device!r} cannot be used here ({reason}): choose 'auto' or 'cpu'."
             ) from error
+    return _best_device()
+
+
+@cache
+def _best_device() -> torch.device:
+    """Looked for once: to ask takes a while, beside mapping one row."""
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
