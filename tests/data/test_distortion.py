@@ -11,7 +11,7 @@ from hopefold.core.masks import Chances
 from hopefold.data.distortion import DISTORTIONS, distort
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.learning import Batch, of_distorted_images
+from hopefold.estimators.losses import Batch, of_distorted_images
 
 SHAPE = (12, 9)
 
@@ -105,7 +105,8 @@ def test_a_constant_border_is_moved_as_the_ground_that_it_is(blot):
         seen.append(batch.x)
         return batch.x.sum()
 
-    batch = Batch(np.arange(4), rows, torch.zeros(4), None, rows, torch.zeros(4), None)
+    ones = torch.ones(rows.shape[1])
+    batch = Batch(np.arange(4), rows, torch.zeros(4), None, rows[:0], ones, torch.zeros(0), None)
     of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, Chances(0).masks(0, 4))
     assert (seen[0][:, scale.gain == 0] == 0).all()
     ink = seen[0].reshape(4, *SHAPE)[:, 4:7, 3:6]
