@@ -68,3 +68,24 @@ def test_a_method_that_multiplies_nothing_is_refused(run, here, plain_model):
 )
 def test_what_cannot_be_asked_for_is_one_line(run, here, plain_model, given, words):
     assert words in run("interactions", plain_model, *given, status=2).stderr
+
+
+def test_rows_that_do_not_vary_are_one_line(run, here, plain_model, cells):
+    lines = cells.read_text().splitlines()
+    (here / "one.csv").write_text("\n".join(lines[:2]) + "\n")
+    given = (plain_model, "one.csv", "--label", "type", "--ignore-extra", "-o", "out.csv")
+    assert "do not vary" in run("interactions", *given, status=2).stderr
+    assert not (here / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--image-shape", "3,3"), "image_shape=(3, 3), but a row has 64 features"),
+        (("--order", 1), "a picture of pixels shows pairs"),
+    ],
+)
+def test_a_picture_of_pixels_that_cannot_be_drawn_is_one_line(run, here, given, words):
+    run("fit", "digits", "-o", "digits.hope", *QUICK)
+    told = run("interactions", "digits.hope", *given, "-o", "out.png", status=2)
+    assert words in told.stderr

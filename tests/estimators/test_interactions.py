@@ -306,3 +306,57 @@ def test_a_model_that_is_not_fitted_says_so():
 def test_methods_that_multiply_nothing_have_no_interactions():
     assert not hasattr(LDA, "interactions")
     assert not hasattr(LDA, "feature_importances_")
+
+
+def test_rows_that_do_not_vary_are_refused(hope, table):
+    X, _ = table
+    with pytest.raises(InvalidInput, match="do not vary"):
+        hope.interactions(3, X[:1])
+
+
+def test_several_rows_in_a_list_are_not_taken_for_one(hope, table):
+    X, _ = table
+    with pytest.raises(InvalidInput, match="one row can be explained"):
+        hope.explain([X[0].tolist(), X[1].tolist()])
+
+
+def test_a_row_that_overflows_is_refused_as_by_transform(hope, table):
+    X, _ = table
+    with pytest.raises(InvalidInput, match="so far outside"):
+        hope.explain(np.full(X.shape[1], 1e200))
+
+
+def test_terms_of_one_order_and_all_others_add_up(hope, table):
+    X, _ = table
+    why = hope.explain(X[0], top=2, order=1)
+    assert {len(term) for term in why.terms} == {1}
+    parts = why.constant + why.values.sum(axis=0) + why.others + why.remainder
+    np.testing.assert_allclose(parts, hope.transform(X[:1])[0], atol=1e-4)
+
+
+def test_deviations_that_nothing_tells_are_not_claimed():
+    X = np.random.RandomState(0).normal(size=(60, 3))
+    y = X[:, 0] > 0
+    settings = {"order": 1, "n_factors": 4, "max_epochs": 2, "exemplars": None}
+    model = HOPE(scale="range", random_state=0, **settings).fit(X * [1, 10, 100], y)
+    assert model.interactions().units == model.explain(X[0]).units == "map"
+    assert "give X" in repr(model.interactions())
+    assert model.interactions(3, X).units == "standard"
+
+
+@pytest.mark.parametrize("names", [4, "abcd", ["a", "a", "b", "c"]])
+def test_names_that_tell_nothing_apart_are_refused(hope, names):
+    with pytest.raises(InvalidParameter, match="feature_names"):
+        hope.interactions(feature_names=names)
+
+
+def test_labels_without_rows_are_refused(hope):
+    with pytest.raises(InvalidParameter, match="give X"):
+        hope.interactions(y=[0, 1])
+
+
+def test_labels_that_cannot_be_sorted_are_refused(hope, table):
+    X, _ = table
+    labels = np.array([1, "a"] * (len(X) // 2), dtype=object)
+    with pytest.raises(InvalidInput, match="mixes text"):
+        hope.interactions(3, X[: len(labels)], labels)

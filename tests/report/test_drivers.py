@@ -55,3 +55,27 @@ def test_lines_join_the_pixels_of_the_heaviest_pairs(digits):
     assert len(drawn) == N_LINES
     one, other = pairs.terms[0]
     assert list(drawn[0].get_xdata()) == [one % 8, other % 8][: len(drawn[0].get_xdata())]
+
+
+def test_long_names_are_told_by_what_differs():
+    X = np.random.RandomState(0).normal(size=(300, 3))
+    names = [f"measured concentration of {what} in mg per litre" for what in ("A", "B", "C")]
+    model = HOPE(order=2, n_factors=8, max_epochs=5, random_state=0).fit(X, X[:, 0] * X[:, 2] > 0)
+    found, pairs = (model.interactions(order=2, feature_names=names) for _ in range(2))
+    bars, heat = draw_interactions(found, pairs, names).axes[:2]
+    shown = [label.get_text() for label in heat.get_yticklabels()]
+    assert shown == ["…A…", "…B…", "…C…"]
+    assert bars.get_yticklabels()[found.terms.index((0, 2))].get_text() == "…A… × …C…"
+
+
+def test_few_bars_leave_room_for_the_names_of_many_columns():
+    X = np.random.RandomState(0).normal(size=(300, 13))
+    names = [f"a column of the table, {number}" for number in range(13)]
+    model = HOPE(order=2, n_factors=8, max_epochs=2, random_state=0).fit(X, X[:, 0] > 0)
+    pairs = model.interactions(50, order=2, feature_names=names)
+    figure = draw_interactions(model.interactions(2, feature_names=names), pairs, names)
+    figure.draw_without_rendering()
+    labels = figure.axes[1].get_yticklabels()
+    tops = [label.get_window_extent().y0 for label in labels]
+    heights = [label.get_window_extent().height for label in labels]
+    assert min(np.abs(np.diff(tops))) >= 0.9 * max(heights)

@@ -79,6 +79,20 @@ def test_sparse_rows_and_labels_that_the_model_does_not_know(rows):
     assert dense.forces.shifts.shape[1] == 3
 
 
+def test_one_class_alone_is_not_set_against_another(rows):
+    X, y = rows
+    model = HOPE(order=2, n_factors=8, max_epochs=3, random_state=0).fit(X, y)
+    page = render.render(make_scene(model, X[y == y[0]], y[y == y[0]]))
+    assert "What drives the map" in page
+    assert "Apart from each other" not in page
+
+
+def test_a_report_of_rows_that_are_all_the_same_has_no_panel(rows):
+    X, y = rows
+    model = HOPE(order=2, n_factors=8, max_epochs=3, random_state=0).fit(X, y)
+    assert make_scene(model, X[:1], y[:1]).forces is None
+
+
 def test_images_have_a_picture_of_their_pixels_and_lines(digits_scene):
     pictures = list(render._pixel_pictures(digits_scene))
     assert [picture.name for picture in pictures] == ["weight of pixels", *map(str, range(10))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,11 +73,13 @@ def interactions(
         rows["y"] = None if table.y is None else reading.labels_of(table, data, fitted.classes_)
     asked = rows | {"units": units, "feature_names": _names(fitted)}
     found = fitted.interactions(top, order=order, **asked)
+    if not len(found):
+        raise InvalidInput(f"{model} was fitted on columns that do not vary: there is no product.")
     if output is None:
         _show(found, fitted)
         return
     if output.suffix.lower() in outputs.PICTURES:
-        _draw(fitted, found, shape, output)
+        _draw(fitted, found, asked, shape, output, by_order=order is not None)
     elif output.suffix.lower() == ".json":
         about = {"units": found.units, "note": found.note, "interactions": found.rows()}
         outputs.write(output, json.dumps(about, indent=2, ensure_ascii=False).encode() + b"\n")
@@ -98,7 +99,8 @@ def _names(fitted: Any) -> list[str] | None:
 
 
 def _show(found: Any, fitted: Any) -> None:
-    unit = {"standard": "a standard deviation of each column", "data": "the columns' own units"}
+    from hopefold.estimators.terms import UNITS
+
     by = "what they contribute on the rows" if found.deviations is not None else "their weight"
     on_screen = ("term", "weight", *(f"y{n + 1}" for n in range(found.coefficients.shape[1])))
     rows = [[_cell(row[name]) for name in on_screen] for row in found.rows()]
@@ -110,7 +112,10 @@ def _show(found: Any, fitted: Any) -> None:
         on_screen = ("term", "deviation", *on_screen[2:], "moves most")
     title = f"Products that drive the map of {shown.title_of(fitted)}, by {by}"
     shown.table(title, on_screen, rows)
-    shown.say(f"\ncoefficients are for {unit[found.units]}")
+    lines = ""
+    if hasattr(fitted.map_, "W"):
+        lines = ", and for sigmoids taken for straight lines"
+    shown.say(f"\ncoefficients are for columns in {UNITS[found.units]}{lines}")
     if found.note:
         shown.say(found.note)
 
@@ -119,14 +124,27 @@ def _cell(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _draw(fitted: Any, found: Any, shape: tuple[int, int] | None, output: Path) -> None:
+def _draw(
+    fitted: Any,
+    found: Any,
+    asked: dict[str, Any],
+    shape: tuple[int, int] | None,
+    output: Path,
+    *,
+    by_order: bool,
+) -> None:
+    from hopefold.estimators.checks import check_pixels
     from hopefold.report import drivers
 
+    if shape is not None:
+        check_pixels(shape, fitted.n_features_in_)
     shape = shape or reading.columns_of(fitted).image_shape
-    pairs = None
-    if fitted.map_.order > 1:
-        pairs = fitted.interactions(N_PAIRS, order=2, feature_names=_names(fitted))
-    if shape is None or math.prod(shape) != fitted.n_features_in_ or pairs is None:
+    pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
+    if shape is not None and by_order:
+        raise InvalidInput(
+            "a picture of pixels shows pairs: leave --order out, or ask for a table."
+        )
+    if shape is None or pairs is None:
         names = _names(fitted) or fitted._feature_names(None)
         figure = drivers.draw_interactions(found, pairs, names)
     else:

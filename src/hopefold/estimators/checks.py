@@ -61,7 +61,7 @@ def check_rows(
     }
     with _our_errors(X):
         if fitting:
-            _check_labels(y)
+            check_sortable(y)
             X, y = validate_data(model, X, y, **options)
             if on_disk:
                 check_consistent_length(X, y)
@@ -93,7 +93,7 @@ def check_more_rows(model: BaseEstimator, X: Any, y: Any) -> tuple[Any, ndarray]
     with _our_errors():
         if y is None:
             raise InvalidInput("partial_fit requires y to be passed, but the target y is None.")
-        _check_labels(y)
+        check_sortable(y)
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -324,7 +324,7 @@ def _our_errors(X: Any = None) -> Iterator[None]:
         raise InvalidType(_text_column(X) or str(error)) from error
 
 
-def _check_labels(y: Any) -> None:
+def check_sortable(y: Any) -> None:
     """Labels that cannot be sorted are named before they make trouble."""
     labels = np.asarray(y).ravel()
     if y is None or labels.dtype.kind != "O":

@@ -15,6 +15,7 @@ from hopefold.core.interactions import Largest, Term, monomials
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
+from hopefold.errors import InvalidInput
 from hopefold.estimators import checks
 from hopefold.estimators.terms import Interactions, product
 
@@ -107,11 +108,16 @@ def rank(
     counts = one_hot.sum(dim=0)[:, None]
     weights = found.coefficients.norm(dim=1)
     deviations = (squares / start - mean.square()).clamp(min=0).sqrt() * weights
+    if not deviations.any():
+        raise InvalidInput(
+            "the rows of X do not vary: give some that differ, or none, for what the map leans on."
+        )
     best = deviations.argsort(descending=True, stable=True)[:top]
     shifts = ((sums / counts - mean) * weights).T[best]
-    note = _note(found, len(unit.factor))
+    exact_among = note(found, len(unit.factor))
     if len(found.terms) >= CANDIDATES:
-        note = "; ".join(filter(None, [f"among the {CANDIDATES:,} largest coefficients", note]))
+        largest = f"among the {CANDIDATES:,} largest coefficients"
+        exact_among = "; ".join(filter(None, [largest, exact_among]))
     terms = tuple(found.terms[place] for place in best.tolist())
     return Interactions(
         terms=terms,
@@ -122,7 +128,7 @@ def rank(
         classes=classes,
         shifts=shifts.numpy(),
         units=units,
-        note=note,
+        note=exact_among,
     )
 
 
@@ -137,11 +143,11 @@ def tell(found: Largest, names: tuple[str, ...], units: str, n_features: int) ->
         classes=None,
         shifts=None,
         units=units,
-        note=_note(found, n_features),
+        note=note(found, n_features),
     )
 
 
-def _note(found: Largest, n_features: int) -> str:
+def note(found: Largest, n_features: int) -> str:
     """What a search could not go through."""
     cut = {degree: size for degree, size in found.searched.items() if size < n_features}
     return "; ".join(

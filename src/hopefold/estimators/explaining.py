@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from hopefold.core.interactions import (
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.contributions import CANDIDATES, ScaledRows, Unit, rank, tell, told
+from hopefold.estimators.contributions import CANDIDATES, ScaledRows, Unit, note, rank, tell, told
 from hopefold.estimators.going_on import Incremental
 from hopefold.estimators.terms import Explanation, Interactions
 
@@ -105,8 +106,11 @@ class Explaining(Incremental):
         checks.check_choice("slope", slope, SLOPES)
         names = self._feature_names(feature_names)
         degrees = self._degrees(order)
+        if X is None and y is not None:
+            raise InvalidParameter("y tells the classes of the rows X: give X, too, or no y.")
         rows = None if X is None else ScaledRows(self, X)
         unit = self._unit(units, rows)
+        units = self._told_units(units, rows)
         polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
@@ -120,6 +124,7 @@ class Explaining(Incremental):
         x: Any,
         top: int = 10,
         *,
+        order: int | None = None,
         units: str = "standard",
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
@@ -135,6 +140,8 @@ class Explaining(Incremental):
             The row.
         top : int, default=10
             How many terms are told one by one.
+        order : int, optional
+            Tell only products of so many factors one by one; all else is in ``others``.
         units, slope, feature_names
             As in `interactions`, without X.
 
@@ -162,10 +169,11 @@ class Explaining(Incremental):
         (scaled,) = rows
         own = unit.count(scaled)[0]
         found = largest_terms(
-            polynomial.in_units(own, torch.zeros_like(own)), top, self._degrees(None)
+            polynomial.in_units(own, torch.zeros_like(own)), top, self._degrees(order)
         )
         middle = self._middle
         start, point = self._points(torch.stack([middle, scaled[0]]))
+        checks.check_points(point[None].float().numpy())
         at_start, at_point = polynomial.at(torch.stack([unit.count(middle), own]))
         others = at_point - polynomial.constant - found.coefficients.sum(dim=0)
         remainder = point - start - (at_point - at_start)
@@ -177,7 +185,8 @@ class Explaining(Incremental):
             values=found.coefficients.numpy(),
             others=others.numpy(),
             remainder=remainder.numpy(),
-            units=units,
+            units=self._told_units(units, None),
+            note=note(found, int(own.count_nonzero())),
         )
 
     def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
@@ -206,7 +215,7 @@ class Explaining(Incremental):
         """How much the map leans on each feature: the norm of all the terms it takes part in.
 
         In standard deviations, as in `interactions` without X; they add up to 1. A column that was
-        constant in training has none.
+        constant in training has none, unless the model was fitted with ``scale=None``.
         """
         check_is_fitted(self)
         unit = self._unit("standard", None)
@@ -244,12 +253,21 @@ class Explaining(Incremental):
         shift, gain = (torch.from_numpy(v).double() for v in (self.scale_.shift, self.scale_.gain))
         if units == "data":
             return Unit(gain, -shift * gain)
-        if rows is None and (self._learned_in_deviations or self.exemplars_ is None):
+        if rows is None and (self._learned_in_deviations or not self._knows_rows):
             return Unit((gain != 0).double(), torch.zeros_like(shift))
         moments = StandardScaler()
         for some in self._known_rows() if rows is None else rows:
             moments.partial_fit(some.numpy())
         return Unit(torch.from_numpy(np.sqrt(moments.var_)), torch.from_numpy(moments.mean_))
+
+    @property
+    def _knows_rows(self) -> bool:
+        return self.exemplars_ is not None
+
+    def _told_units(self, units: str, rows: ScaledRows | None) -> str:
+        """``"map"`` for deviations that neither rows, nor exemplars, nor the scale could tell."""
+        unknown = rows is None and not (self._learned_in_deviations or self._knows_rows)
+        return "map" if units == "standard" and unknown else units
 
     @property
     def _learned_in_deviations(self) -> bool:
@@ -267,9 +285,16 @@ class Explaining(Incremental):
         if names is None:
             numbered = [f"x{number}" for number in range(n_features)]
             names = getattr(self, "feature_names_in_", numbered)
+        if isinstance(names, str) or not hasattr(names, "__len__"):
+            raise InvalidParameter(f"feature_names={names!r} is no list: give one name a column.")
         if len(names) != n_features:
             raise InvalidParameter(
                 f"feature_names has {len(names)} entries for {n_features} features: give one each."
+            )
+        told_twice = [name for name, times in Counter(map(str, names)).items() if times > 1]
+        if told_twice:
+            raise InvalidParameter(
+                f"feature_names has {told_twice[0]!r} more than once: give each column its own."
             )
         return tuple(map(str, names))
 
@@ -288,7 +313,9 @@ class Explaining(Incremental):
 
 def _one_row(x: Any) -> Any:
     """A row as a table of one row."""
-    if getattr(x, "ndim", None) == 1 or (isinstance(x, list | tuple) and np.ndim(x) == 1):
+    if isinstance(x, list | tuple):
+        x = np.asarray(x)
+    if getattr(x, "ndim", None) == 1:
         x = x.to_frame().T if hasattr(x, "to_frame") else np.asarray(x)[None]
     shape = getattr(x, "shape", (1,))
     if shape[0] != 1:
@@ -297,6 +324,7 @@ def _one_row(x: Any) -> Any:
 
 
 def _check_labels(y: Any, n_rows: int) -> ndarray:
+    checks.check_sortable(y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")

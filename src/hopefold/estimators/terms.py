@@ -27,6 +27,14 @@ def product(features: Sequence[str]) -> str:
     )
 
 
+#: What features are counted in, by what it is called.
+UNITS = {
+    "standard": "standard deviations",
+    "data": "the data's units",
+    "map": "the scale of the map, since no row is known: give X for standard deviations",
+}
+
+
 @dataclass(frozen=True, repr=False)
 class Interactions:
     """The products of features with the largest weight on a map, largest first.
@@ -48,8 +56,9 @@ class Interactions:
     shifts : ndarray of shape (n_terms, n_classes) or None
         How far the term moves a class, along the direction of its coefficients, from where it moves
         all rows on the average.
-    units : {"standard", "data"}
-        What the features are counted in.
+    units : {"standard", "data", "map"}
+        What the features are counted in. ``"map"``: the scale of the map, where deviations were
+        asked for but neither rows nor exemplars are there to tell them.
     note : str
         Among what the terms are the largest, where that is not among all.
 
@@ -92,8 +101,7 @@ class Interactions:
         return pandas.DataFrame(self.rows())
 
     def __repr__(self) -> str:
-        unit = {"standard": "standard deviations", "data": "the data's units"}[self.units]
-        head = f"{len(self)} products of features, in {unit}{f' ({self.note})' * bool(self.note)}"
+        head = f"{len(self)} products of features, in {UNITS[self.units]}{_aside(self.note)}"
         return f"{head}\n{as_text(self.rows())}"
 
 
@@ -118,8 +126,10 @@ class Explanation:
     remainder : ndarray of shape (n_components,)
         What is lost by taking the sigmoids of S-HOPE for straight lines: next to nothing with
         ``slope="mean"``, and for HOPE.
-    units : {"standard", "data"}
-        What the features are counted in.
+    units : {"standard", "data", "map"}
+        What the features are counted in, as in `Interactions`.
+    note : str
+        Among what the terms are the largest, where that is not among all.
 
     """
 
@@ -131,6 +141,7 @@ class Explanation:
     others: ndarray
     remainder: ndarray
     units: str
+    note: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary for each part, from column to value; they add up to the point."""
@@ -145,7 +156,11 @@ class Explanation:
 
     def __repr__(self) -> str:
         place = ", ".join(f"{value:.3g}" for value in self.point)
-        return f"what adds up to ({place})\n{as_text(self.rows())}"
+        return f"what adds up to ({place}){_aside(self.note)}\n{as_text(self.rows())}"
+
+
+def _aside(note: str) -> str:
+    return f" ({note})" if note else ""
 
 
 def as_text(rows: Sequence[dict[str, Any]]) -> str:

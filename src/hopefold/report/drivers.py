@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from hopefold.estimators.contributions import told
 from hopefold.estimators.terms import Interactions
 from hopefold.report.figures import Drawing, plain
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 N_COLUMNS = 15
 N_BARS = 20
 N_LINES = 25
+
+#: Letters of a column's name, at the most.
+LETTERS = 28
 
 BAR = "#2468a8"
 LINE = "#d1001f"
@@ -33,9 +38,10 @@ def draw_interactions(
     found : Interactions
         The bars: as long as the term varies on data, or as its weight.
     pairs : Interactions, optional
-        Products of two columns of the same model (``order=2``), for the heat map.
+        Products of two columns of the same model (``order=2``), in the same units and on the same
+        rows, for the heat map.
     names : sequence of str
-        What the columns are called, for the heat map.
+        What the columns are called, for the heat map, and shortened for the bars.
 
     Examples
     --------
@@ -51,43 +57,76 @@ def draw_interactions(
     """
     n_bars = min(len(found), N_BARS)
     height = max(2.6, 1.1 + 0.27 * n_bars)
-    figure = Drawing(figsize=(12 if pairs else 7, height), layout="constrained")
-    axes = figure.subplots(1, 2 if pairs else 1, squeeze=False)[0]
-    _draw_bars(axes[0], found, n_bars)
     if pairs:
-        _draw_heat(figure, axes[1], pairs, names)
+        height = max(height, 1.6 + 0.27 * min(len(names), N_COLUMNS) + 0.06 * LETTERS)
+    figure = Drawing(figsize=(13 if pairs else 8, height), layout="constrained")
+    axes = figure.subplots(1, 2 if pairs else 1, squeeze=False)[0]
+    shown = _shorter(names or found.names)
+    _draw_bars(axes[0], found, told(found.terms, shown) if names else shown)
+    if pairs:
+        _draw_heat(figure, axes[1], pairs, shown)
     return figure
 
 
-def _draw_bars(axes: Any, found: Interactions, n_bars: int) -> None:
-    on_data = found.deviations is not None
-    lengths = found.weights if found.deviations is None else found.deviations
-    axes.barh(np.arange(n_bars), lengths[:n_bars], color=BAR, height=0.7)
-    axes.set_yticks(np.arange(n_bars), [plain(name) for name in found.names[:n_bars]])
-    axes.invert_yaxis()
-    axes.set_xlabel("standard deviation on the rows" if on_data else "weight on the map")
+def _draw_bars(axes: Any, found: Interactions, names: Sequence[str]) -> None:
+    n_bars = min(len(found), N_BARS)
+    axes.barh(np.arange(n_bars), _lengths(found)[:n_bars], color=BAR, height=0.7)
+    axes.set_yticks(np.arange(n_bars), names[:n_bars])
+    axes.set_ylim(max(n_bars, N_BARS // 2) - 0.5, -0.5)  # few bars are no thicker than many
+    axes.set_xlabel(_measure(found))
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
 
 
+def _lengths(found: Interactions) -> ndarray:
+    """How much each product matters: by what it does on rows, where there were any."""
+    return found.weights if found.deviations is None else found.deviations
+
+
+def _measure(found: Interactions) -> str:
+    return "weight on the map" if found.deviations is None else "standard deviation on the rows"
+
+
+def _shorter(names: Sequence[str]) -> list[str]:
+    """Long names without what all of them begin and end with, and no longer than there is room."""
+    if max(map(len, names), default=0) <= LETTERS:
+        return [plain(name) for name in names]
+    start = _shared(names)
+    end = _shared([name[start:][::-1] for name in names])
+    inner = [
+        f"{'…' * (start > 0)}{name[start : len(name) - end]}{'…' * (end > 0)}" for name in names
+    ]
+    half = LETTERS // 2
+    return [
+        plain(name if len(name) <= LETTERS else f"{name[:half]}…{name[1 - half :]}")
+        for name in inner
+    ]
+
+
+def _shared(names: Sequence[str]) -> int:
+    """With how many letters all of several names begin."""
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return len(list(alike)) if len(names) > 1 else 0
+
+
 def _draw_heat(figure: Any, axes: Any, pairs: Interactions, names: Sequence[str]) -> None:
-    """Weights of pairs of the columns that are in the heaviest ones."""
+    """Pairs of the columns that are in those that matter most."""
     table = pair_weights(pairs, len(names))
     chosen = np.sort(np.argsort(-table.max(axis=0), kind="stable")[:N_COLUMNS])
     image = axes.imshow(table[np.ix_(chosen, chosen)], cmap="Blues", vmin=0)
-    shown = [plain(names[column]) for column in chosen]
+    shown = [names[column] for column in chosen]
     axes.set_xticks(np.arange(len(chosen)), shown, rotation=90)
     axes.set_yticks(np.arange(len(chosen)), shown)
-    axes.set_title("weight of pairs", fontsize=11)
+    axes.set_title(f"pairs: {_measure(pairs)}", fontsize=11)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, shrink=0.7).outline.set_visible(False)
 
 
 def pair_weights(pairs: Interactions, n_columns: int) -> ndarray:
-    """The weights of products of two columns as a symmetric table; 0 where there is none."""
+    """How much products of two columns matter, as a symmetric table; 0 where there is none."""
     table = np.zeros((n_columns, n_columns))
-    for (one, other), weight in zip(pairs.terms, pairs.weights, strict=True):
+    for (one, other), weight in zip(pairs.terms, _lengths(pairs), strict=True):
         table[one, other] = table[other, one] = weight
     return table
 
@@ -99,9 +138,10 @@ def draw_pixel_pairs(
     labels: ndarray | None,
     image_shape: tuple[int, int],
 ) -> Figure:
-    """How much each pixel matters, and lines between the pixels of the heaviest pairs.
+    """How much each pixel matters, and lines between the pixels of the pairs that matter most.
 
-    The lines lie over the first exemplar of each class; the heavier a pair, the stronger its line.
+    The lines lie over the first exemplar of each class, the same over all; the more a pair matters,
+    the stronger is its line.
     """
     shown = {}
     if exemplars is not None and labels is not None:
@@ -118,12 +158,18 @@ def draw_pixel_pairs(
         axes.imshow(exemplar.reshape(image_shape), cmap="gray_r", alpha=0.6)
         _draw_lines(axes, pairs, image_shape[1])
         axes.set_title(plain(label), fontsize=10)
+    figure.supxlabel(
+        "Red: pairs of pixels that are multiplied with each other, for all classes alike; a dot is "
+        "a square.\nThe stronger, the more the pair matters.",
+        fontsize=8,
+    )
     return figure
 
 
 def _draw_lines(axes: Any, pairs: Interactions, width: int) -> None:
-    heaviest = pairs.weights[0] if len(pairs) else 1
-    for term, weight in list(zip(pairs.terms, pairs.weights, strict=True))[:N_LINES]:
+    lengths = _lengths(pairs)
+    heaviest = lengths[0] if len(pairs) else 1
+    for term, weight in list(zip(pairs.terms, lengths, strict=True))[:N_LINES]:
         (y1, x1), (y2, x2) = (divmod(pixel, width) for pixel in term)
         style = {"color": LINE, "alpha": float(weight / heaviest) ** 2}
         if term[0] == term[1]:

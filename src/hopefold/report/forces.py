@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefold.core.interactions import Term
+from hopefold.errors import InvalidInput
 from hopefold.estimators.contributions import told
 from hopefold.estimators.explaining import Explaining
 
@@ -36,10 +37,10 @@ CHUNK = 500
 class Forces:
     """Products of features, largest first, by the deviation of what they contribute.
 
-    ``shifts`` say how far each moves each class. ``rows`` are the drawn rows whose own largest
-    products are told: ``own`` are their places in ``names``, ``moves`` how far each moves the row.
-    For images, ``importances`` are those of pixels, and ``lines`` pairs of pixels with their share
-    of the heaviest pair's weight.
+    ``shifts`` say how far each moves each class that is there. ``rows`` are the drawn rows whose
+    own largest products are told: ``own`` are their places in ``names``, ``moves`` how far each
+    moves the row. For images, ``importances`` are those of pixels, and ``lines`` pairs of pixels
+    with their share of the heaviest pair's weight.
     """
 
     names: tuple[str, ...]
@@ -73,7 +74,10 @@ def find_forces(
             f"pixel {place // image_shape[1]},{place % image_shape[1]}"
             for place in range(len(names))
         )
-    terms, deviations, shifts, note = _rank(model, X, codes)
+    try:
+        terms, deviations, shifts, note = _rank(model, X, codes)
+    except InvalidInput:  # rows that are all the same are not moved apart by anything
+        return None
     told_rows = _choose(mistaken)
     own, moves = _own(model, X, shown[told_rows], terms)
     lines: tuple[tuple[int, int, float], ...] = ()
@@ -110,7 +114,7 @@ def _rank(model: Explaining, X: Any, codes: ndarray) -> tuple[list[Term], ndarra
     deviations = np.concatenate([part.deviations for part in parts if part.deviations is not None])
     order = np.argsort(-deviations, kind="stable")[:N_TERMS]
     terms = [term for part in parts for term in part.terms]
-    shifts = np.zeros((len(terms), int(codes.max()) + 1))
+    shifts = np.full((len(terms), int(codes.max()) + 1), np.nan)
     there = np.unique(codes[some])
     shifts[:, there] = np.concatenate([part.shifts for part in parts if part.shifts is not None])
     return [terms[place] for place in order], deviations[order], shifts[order], note

@@ -157,8 +157,8 @@ def _forces(scene: Scene) -> list[Force]:
             found.names[place],
             f"{found.deviations[place]:.2g}",
             float(shares[place]),
-            int(found.shifts[place].argmin()),
-            int(found.shifts[place].argmax()),
+            int(np.nanargmin(found.shifts[place])),
+            int(np.nanargmax(found.shifts[place])),
         )
         for place in range(min(N_FORCES, len(shares)))
     ]
