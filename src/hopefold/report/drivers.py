@@ -57,11 +57,12 @@ def draw_interactions(
     """
     n_bars = min(len(found), N_BARS)
     height = max(2.6, 1.1 + 0.27 * n_bars)
+    shown = _shorter(names or found.names)
     if pairs:
-        height = max(height, 1.6 + 0.27 * min(len(names), N_COLUMNS) + 0.06 * LETTERS)
+        below = 0.08 * max(map(len, shown))
+        height = max(height, 1.1 + 0.22 * min(len(names), N_COLUMNS) + below)
     figure = Drawing(figsize=(13 if pairs else 8, height), layout="constrained")
     axes = figure.subplots(1, 2 if pairs else 1, squeeze=False)[0]
-    shown = _shorter(names or found.names)
     _draw_bars(axes[0], found, told(found.terms, shown) if names else shown)
     if pairs:
         _draw_heat(figure, axes[1], pairs, shown)
