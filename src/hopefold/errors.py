@@ -14,6 +14,10 @@ class InvalidInput(HopefoldError, ValueError):
     """Data that cannot be used: NaN, one class, the wrong number of columns."""
 
 
+class ConstantRows(InvalidInput):
+    """Rows that are all the same, asked for what moves them apart."""
+
+
 class InvalidType(HopefoldError, TypeError):
     """Data of a kind that cannot be used: complex numbers, objects that are no numbers."""
 

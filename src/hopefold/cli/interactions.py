@@ -90,12 +90,14 @@ def interactions(
         shown.say(f"wrote {output} ({len(found)} products, {outputs.size(output)})")
 
 
-def _names(fitted: Any) -> list[str] | None:
+def _names(fitted: Any) -> tuple[str, ...] | None:
     """Pixels by their places; None for the model's own names."""
+    from hopefold.estimators.terms import pixel_names
+
     shape = reading.columns_of(fitted).image_shape
     if hasattr(fitted, "feature_names_in_") or not shape:
         return None
-    return [f"pixel {row},{column}" for row in range(shape[0]) for column in range(shape[1])]
+    return pixel_names(shape)
 
 
 def _show(found: Any, fitted: Any) -> None:
@@ -139,11 +141,11 @@ def _draw(
     if shape is not None:
         check_pixels(shape, fitted.n_features_in_)
     shape = shape or reading.columns_of(fitted).image_shape
-    pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
     if shape is not None and by_order:
         raise InvalidInput(
             "a picture of pixels shows pairs: leave --order out, or ask for a table."
         )
+    pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
     if shape is None or pairs is None:
         names = _names(fitted) or fitted._feature_names(None)
         figure = drivers.draw_interactions(found, pairs, names)

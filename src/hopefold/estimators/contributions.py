@@ -15,7 +15,7 @@ from hopefold.core.interactions import Largest, Term, monomials
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
-from hopefold.errors import InvalidInput
+from hopefold.errors import ConstantRows
 from hopefold.estimators import checks
 from hopefold.estimators.terms import Interactions, product
 
@@ -109,7 +109,7 @@ def rank(
     weights = found.coefficients.norm(dim=1)
     deviations = (squares / start - mean.square()).clamp(min=0).sqrt() * weights
     if not deviations.any():
-        raise InvalidInput(
+        raise ConstantRows(
             "the rows of X do not vary: give some that differ, or none, for what the map leans on."
         )
     best = deviations.argsort(descending=True, stable=True)[:top]

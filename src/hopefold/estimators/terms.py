@@ -19,6 +19,12 @@ RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 ROUNDING = 1e-12
 
 
+def pixel_names(image_shape: tuple[int, int]) -> tuple[str, ...]:
+    """Pixels by their places, row by row."""
+    height, width = image_shape
+    return tuple(f"pixel {row},{column}" for row in range(height) for column in range(width))
+
+
 def product(features: Sequence[str]) -> str:
     """A product as people write it: alcohol² × hue."""
     counts = Counter(features)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefold.core.interactions import Term
-from hopefold.errors import InvalidInput
+from hopefold.errors import ConstantRows
 from hopefold.estimators.contributions import told
 from hopefold.estimators.explaining import Explaining
+from hopefold.estimators.terms import pixel_names
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -63,20 +64,19 @@ def find_forces(
     names: tuple[str, ...],
     image_shape: tuple[int, int] | None,
 ) -> Forces | None:
-    """What drives the map on these rows; ``None`` for a method that multiplies no features.
+    """What drives the map on these rows; ``None`` where nothing moves them apart.
+
+    So it is for a method that multiplies no features, and for rows that are all the same.
 
     ``mistaken`` says which of the ``shown`` rows are: they are told first.
     """
     if not isinstance(model, Explaining) or not (model.scale_.gain != 0).any():
         return None
     if image_shape is not None:
-        names = tuple(
-            f"pixel {place // image_shape[1]},{place % image_shape[1]}"
-            for place in range(len(names))
-        )
+        names = pixel_names(image_shape)
     try:
         terms, deviations, shifts, note = _rank(model, X, codes)
-    except InvalidInput:  # rows that are all the same are not moved apart by anything
+    except ConstantRows:
         return None
     told_rows = _choose(mistaken)
     own, moves = _own(model, X, shown[told_rows], terms)
