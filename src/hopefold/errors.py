@@ -62,6 +62,18 @@ class NotEnoughMemory(HopefoldError, MemoryError):
     """A fit that would need more memory than there is."""
 
 
+class Stopped(KeyboardInterrupt):
+    """A fit with a checkpoint that Ctrl-C has stopped. Not an error, but it says how to go on."""
+
+
+class CheckpointWarning(UserWarning):
+    """How far a fit has come cannot be written: the last that could be stays."""
+
+
+class SmallerStepWarning(UserWarning):
+    """A loss was no longer a number: the fit went back, and goes on with a smaller step."""
+
+
 class NoValidationWarning(UserWarning):
     """There are too few rows to hold any out: nothing tells how good the map is."""
 

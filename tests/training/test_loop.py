@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from hopefold.errors import Diverged
+from hopefold.errors import Diverged, SmallerStepWarning
 from hopefold.training.loop import minimise
 from hopefold.training.optimizers import one_cycle
 from hopefold.training.progress import Progress
@@ -206,3 +206,36 @@ def test_a_verbose_run_shows_epochs_loss_and_error(capfd):
     assert "3/3" in shown.err
     assert "held-out error 25.00%" in shown.err
     assert shown.out == ""
+
+
+def jumping(parameter, *, times):
+    """To the mean, but for some early losses that are no numbers."""
+    fine, bad = to_the_mean(parameter), iter(range(times))
+
+    def loss_of(batch, seed, done):
+        if done > 0.02 and next(bad, None) is not None:
+            return fine(batch, seed, done) * float("nan")
+        return fine(batch, seed, done)
+
+    return loss_of
+
+
+def test_a_loss_that_is_no_number_leads_back_to_smaller_steps():
+    parameter = at_zero()
+    with pytest.warns(SmallerStepWarning, match="quarter of the step"):
+        result = run(jumping(parameter, times=2), {"map": [parameter]})
+    assert [record["epoch"] for record in result.history] == list(range(1, 201))
+    rates = [record["learning_rate"] for record in result.history]
+    assert max(rates) <= SETTINGS.learning_rate / 4
+    torch.testing.assert_close(parameter.detach(), TARGETS.mean(dim=0), atol=1e-2, rtol=0)
+
+
+def test_a_loss_that_stays_no_number_ends_the_run_after_a_few_tries():
+    parameter = at_zero()
+    with (
+        pytest.warns(SmallerStepWarning) as told,
+        pytest.raises(Diverged, match="lower learning_rate"),
+    ):
+        run(jumping(parameter, times=10_000), {"map": [parameter]})
+    assert len(told) == 3
+    assert parameter.isfinite().all()

@@ -94,7 +94,15 @@ quarter of which are missing. 0: random weights.""",
             title = f"{type(self).__name__}, layer {depth + 1}"
             with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
                 restore = Restoration(map_.to(task.device), depth, task, training, sample)
-                minimise(restore, restore.groups, len(training), settings, generator, progress)
+                minimise(
+                    restore,
+                    restore.groups,
+                    len(training),
+                    settings,
+                    generator,
+                    progress,
+                    checkpoint=task.checkpoint,
+                )
         map_.cpu().start_projection(sample, generator)
 
 

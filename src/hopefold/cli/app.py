@@ -30,7 +30,13 @@ MISTAKE, INTERRUPTED, BUG = 2, 130, 1
 #: Set it to see where an error comes from.
 TRACEBACK = "HOPEFOLD_TRACEBACK"
 
-OURS = (errors.ChanceWarning, errors.RareClassWarning, errors.NoValidationWarning)
+OURS = (
+    errors.ChanceWarning,
+    errors.RareClassWarning,
+    errors.NoValidationWarning,
+    errors.SmallerStepWarning,
+    errors.CheckpointWarning,
+)
 
 
 class Verbs(TyperGroup):
@@ -44,15 +50,22 @@ class Verbs(TyperGroup):
             _show_our_warnings()
             try:
                 status = super().main(args, *rest, **extra)
+                if status == INTERRUPTED:  # Typer has seen Ctrl-C
+                    _tell_stop()
             except Exception as error:
                 if os.environ.get(TRACEBACK):
                     raise
                 status = _tell(error)
             except KeyboardInterrupt:
-                status = INTERRUPTED
-        if status == INTERRUPTED:
-            _say("stopped; nothing is left half-written.")
+                status = _tell_stop()
         sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb; what a fit says when it is stopped is not lost."""
+        try:
+            return super().invoke(ctx)
+        except errors.Stopped as stopped:
+            raise typer.Abort from stopped
 
 
 app = typer.Typer(
@@ -92,7 +105,7 @@ app.command(
 def _tell(error: Exception) -> int:
     """One line on standard error, and the exit status."""
     if isinstance(error, typer.Abort):
-        return INTERRUPTED
+        return _tell_stop(error.__cause__)
     if hasattr(error, "format_message"):  # a mistake in what was typed
         _say(error.format_message())
         return MISTAKE
@@ -108,6 +121,12 @@ def _tell(error: Exception) -> int:
         return MISTAKE
     _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
     return BUG
+
+
+def _tell_stop(why: BaseException | None = None) -> int:
+    """A fit that has saved how far it came says how to go on."""
+    _say(str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written.")
+    return INTERRUPTED
 
 
 def _say(text: str) -> None:

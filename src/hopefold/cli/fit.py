@@ -51,6 +51,8 @@ def fit(
     seconds = time.perf_counter() - start
     with outputs.writing(output):
         model.save(output)
+    if settings.get("checkpoint") is not None:
+        Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model is safe
     shown.summary(model, table, str(data), seconds)
     shown.say(f"wrote {output} ({outputs.size(output)})")
 

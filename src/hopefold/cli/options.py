@@ -53,6 +53,9 @@ ImageShape = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--random-state", help="Every random choice comes from it.")]
 
+#: Settings that do not tell how a model was made.
+UNTOLD = ("verbose", "checkpoint", "checkpoint_minutes")
+
 #: What the help says of kinds that are written otherwise on a command line.
 METAVARS = {
     "(int, int) or None": "HEIGHT,WIDTH",
@@ -152,7 +155,7 @@ def changed(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings.items()
-        if name != "verbose" and written(value) != written(defaults.get(name))
+        if name not in UNTOLD and written(value) != written(defaults.get(name))
     }
 
 

@@ -32,7 +32,7 @@ from hopefold.errors import (
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
-from hopefold.estimators.parameters import Parameters
+from hopefold.estimators.parameters import PASSING, Parameters
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -318,7 +318,9 @@ class SupervisedEmbedding(
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.train_error_: float | None = self._train_error(learned, task)
-        self.settings_ = {f.name: getattr(self, f.name) for f in fields(self)}
+        self.settings_: dict[str, Any] = {
+            f.name: f.default if f.name in PASSING else getattr(self, f.name) for f in fields(self)
+        }
 
     def _train_error(self, learned: Learned, task: Task) -> float:
         """How the references judge the rows that the map was learned from."""

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from hopefold.errors import (
     InvalidInput,
     InvalidParameter,
     InvalidType,
+    NoSuchFolder,
     RareClassWarning,
 )
 
@@ -302,6 +305,19 @@ def check_number_or_auto(
     """Is the parameter ``"auto"``, or a number in [low, high), or in (low, high)?"""
     if not (isinstance(value, str) and value == "auto"):
         check_number(name, value, low, high, open_low=open_low)
+
+
+def check_path(name: str, value: Any) -> None:
+    """Is the parameter the path of a file in a folder that is there, or ``None``?"""
+    if value is None:
+        return
+    if not isinstance(value, str | PathLike) or not str(value):
+        raise InvalidParameter(f"{name}={value!r}: give the path of a file, or None.")
+    folder = Path(value).resolve().parent
+    if not folder.is_dir():
+        raise NoSuchFolder(f"cannot write {name}={str(value)!r}: make the folder {folder} first.")
+    if Path(value).is_dir():
+        raise InvalidParameter(f"{name}={str(value)!r} is a folder: name a file in it.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

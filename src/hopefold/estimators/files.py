@@ -18,6 +18,7 @@ from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType
 from hopefold.estimators import budget
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.training import checkpoints
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -138,6 +139,11 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
+    if manifest.get("kind") == checkpoints.KIND:
+        raise BrokenFile(
+            f"{path} is no model but the checkpoint of a fit: fit again with the same data and "
+            "settings, and it goes on from there."
+        )
     store.check_kind(manifest, KINDS, path)
     try:
         return _revive(manifest, tensors)

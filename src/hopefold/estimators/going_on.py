@@ -13,7 +13,7 @@ from torch import nn
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
 from hopefold.data.seen import sketch
-from hopefold.errors import InvalidParameter
+from hopefold.errors import Diverged, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.gradient import GradientEmbedding
@@ -75,6 +75,7 @@ class Incremental(GradientEmbedding):
             with torch.inference_mode(False), torch.enable_grad():
                 return self._go_on(X, y, classes)
         except BaseException:
+            before.pop("_going_on", None)  # the way may have gone on: go on from the model itself
             self.__dict__ = before
             raise
 
@@ -103,6 +104,11 @@ class Incremental(GradientEmbedding):
         loss = self._make_loss(task, everything)
         attempt = Attempt(task, way.map, way.map, loss, everything, way.exemplars, way.labels)
         record["loss"] = self._pass_over(attempt, way, task)
+        if not all(weights.isfinite().all() for weights in (*way.map.parameters(), way.exemplars)):
+            raise Diverged(
+                "the map diverged on these rows, which are not learned from: look for values "
+                "beyond all others among them, or lower learning_rate."
+            )
         history.append(record)
         map_ = self._finish(copy.deepcopy(way.map).cpu().requires_grad_(False))
         exemplars = attempt.learned_exemplars().detach().cpu().numpy()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -12,7 +14,8 @@ from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.learning import Learned, Start, Task, learn
 from hopefold.estimators.losses import Loss
 from hopefold.estimators.memory import check_memory
-from hopefold.estimators.parameters import TrainingParameters
+from hopefold.estimators.parameters import PASSING, TrainingParameters
+from hopefold.training.checkpoints import hold
 from hopefold.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Rows that the first weights are fitted to.
 START_ROWS = 250
+
+#: Rows by which the data of a checkpoint are known again, besides the scale and all labels.
+KNOWN_ROWS = 100
 
 
 class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
@@ -50,6 +56,33 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         """The map that is learned: the map itself, or one around it that has more coordinates."""
         return map_
+
+    def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
+        if self.checkpoint is None:
+            return super()._learn(task, random)
+        unseeded = self.random_state is None
+        seed = random.randint(2**31) if unseeded else 0
+        minutes = self.checkpoint_minutes
+        with hold(self.checkpoint, self._identity(task), seed, minutes) as checkpoint:
+            if unseeded:  # that of the fit that goes on here
+                random = np.random.RandomState(checkpoint.seed)
+                task = replace(task, seed=random.randint(2**31))
+            learned = super()._learn(replace(task, checkpoint=checkpoint), random)
+            checkpoint.finish()
+        return learned
+
+    def _identity(self, task: Task) -> str:
+        """What two fits share that must not be taken for each other: settings, rows and labels."""
+        apart = (*PASSING, "verbose", "device", "random_state")
+        settings = {k: v for k, v in self.get_params().items() if k not in apart}
+        seed = None if self.random_state is None else task.seed
+        digest = hashlib.sha256(repr((type(self).__name__, settings, seed, task.classes)).encode())
+        n_rows = len(task.labels)
+        sample = task.rows.fetch(np.linspace(0, n_rows - 1, min(n_rows, KNOWN_ROWS)).astype(int))
+        arrays = (task.labels, task.class_weights, task.scale.shift, task.scale.gain)
+        for array in (*arrays, sample.cpu().numpy()):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None

@@ -19,6 +19,7 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.losses import Batch, Loss
+from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run, minimise
 from hopefold.training.optimizers import Groups, Known
 from hopefold.training.progress import Progress
@@ -56,6 +57,7 @@ class Task:
     n_neighbors: int | None
     device: torch.device
     seed: int
+    checkpoint: Checkpoint | None = None
 
     @property
     def n_classes(self) -> int:
@@ -146,6 +148,7 @@ def learn(
         progress,
         mistakes=attempt.validation_on(held_out, start.random) if len(held_out) else None,
         shuffle=partial(task.rows.shuffle, training),
+        checkpoint=task.checkpoint,
     )
     map_ = attempt.map.cpu().requires_grad_(False)
     if task.exemplars is None:

@@ -82,9 +82,21 @@ small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.""",
 ``max_epochs``, at least 10.""",
     ),
     "weight_decay": ("float", "Decoupled weight decay of the map (Adam only)."),
+    "checkpoint": (
+        "path or None",
+        """A file for how far the fit has come, written at the end of epochs. After a crash or
+Ctrl-C, the same fit goes on from there and ends with the same weights.""",
+    ),
+    "checkpoint_minutes": (
+        "float",
+        "After so many minutes, the checkpoint is written in the midst of an epoch, too.",
+    ),
     "input_dropout": ("float", "Share of the features that are dropped at random in training."),
     "dropout": ("float", "Share of the hidden units that are dropped at random in training."),
 }
+
+#: Settings that leave no trace in what is learned: where a fit writes how far it has come.
+PASSING = ("checkpoint", "checkpoint_minutes")
 
 ATTRIBUTES = """
 Attributes
@@ -178,6 +190,8 @@ class TrainingParameters(Parameters):
     batch_iterations: int = 3
     patience: int | str = "auto"
     weight_decay: float = 0.0
+    checkpoint: Any = None
+    checkpoint_minutes: float = 5.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -187,6 +201,8 @@ class TrainingParameters(Parameters):
         self._check_step()
         checks.check_number("weight_decay", self.weight_decay, 0, np.inf)
         checks.check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        checks.check_path("checkpoint", self.checkpoint)
+        checks.check_number("checkpoint_minutes", self.checkpoint_minutes, 0, np.inf)
 
     def _check_step(self) -> None:
         checks.check_number("learning_rate", self.learning_rate, 0, np.inf, open_low=True)

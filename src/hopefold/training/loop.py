@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hopefold.errors import Diverged
-from hopefold.training.optimizers import Groups, Known, make_optimizer, one_cycle
+from hopefold.errors import Diverged, SmallerStepWarning
+from hopefold.training.checkpoints import Checkpoint, State
+from hopefold.training.optimizers import Groups, Known, make_optimizer
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -48,6 +50,7 @@ def minimise(
     *,
     mistakes: Callable[[], np.ndarray] | None = None,
     shuffle: Callable[[torch.Generator], Tensor] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
 
@@ -55,48 +58,173 @@ def minimise(
     of the run is done: the same arguments give the same loss, as a line search must be able to
     expect. ``mistakes`` tells how wrong each held-out row is at the moment: then the best epoch is
     kept, and the run stops when nothing has improved for ``settings.patience`` epochs. Without, the
-    last epoch is kept. ``shuffle`` gives the order of the rows in an epoch; any, without.
+    last epoch is kept. ``shuffle`` gives the order of the rows in an epoch; any, without. A run
+    that a ``checkpoint`` knows goes on from there, and ends with the same bits.
     """
-    optimizer = make_optimizer(groups, settings)
-    best = _Best(groups)
-    history: list[Record] = []
-    n_batches = -(-n_rows // settings.batch_size)
-    first = math.nan
+    if shuffle is None:
+        shuffle = partial(_any_order, n_rows)
+    descent = Descent(loss_of, groups, n_rows, settings, generator, shuffle, mistakes)
+    saved = checkpoint.next_run() if checkpoint else None
+    if saved is not None:
+        descent.go_on_from(saved)
+        for record in descent.history:
+            progress.advance(record)
+    if checkpoint is None:
+        descent.run(progress)
+    elif saved is None or not saved.plain["over"]:
+        with checkpoint.heeding_interrupts():
+            descent.run(progress, checkpoint)
+    run = descent.end()
+    if checkpoint is not None:
+        checkpoint.end_run(descent.state(over=True))
+    return run
 
-    for epoch in range(1, settings.max_epochs + 1):
-        total = torch.zeros(())
-        order = shuffle(generator) if shuffle else torch.randperm(n_rows, generator=generator)
-        seeds = torch.randint(2**62, (n_batches,), generator=generator).tolist()
-        for number, batch in enumerate(order.tensor_split(n_batches)):
-            done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
-            closure = partial(loss_of, batch, seeds[number], done)
-            for turn in _turns(tuple(groups), done, settings):
-                loss = optimizer.step(closure, turn, done)
-            total = total + loss.cpu() * (len(batch) / n_rows)
-            first = float(loss) if not history and number == 0 else first
 
-        record: Record = {"epoch": epoch, "loss": _finite(float(total), epoch, settings)}
-        if settings.optimizer == "adam":
-            record["learning_rate"] = settings.learning_rate * one_cycle(done)
-        if mistakes is not None:
-            wrong = mistakes()
-            record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
-            best.offer(epoch, wrong)
-        history.append(record)
-        progress.advance(record)
-        if mistakes is not None and epoch - best.improved_in >= settings.patience:
+class Descent:
+    """A run on its way: the parameters, and all else that the next step depends on."""
+
+    def __init__(
+        self,
+        loss_of: Callable[[Tensor, int, float], Tensor | Known],
+        groups: Groups,
+        n_rows: int,
+        settings: Training,
+        generator: torch.Generator,
+        shuffle: Callable[[torch.Generator], Tensor],
+        mistakes: Callable[[], np.ndarray] | None,
+    ) -> None:
+        self._loss_of, self._groups, self._n_rows = loss_of, groups, n_rows
+        self._settings, self._generator = settings, generator
+        self._shuffle, self._mistakes = shuffle, mistakes
+        self._parameters = [parameter for group in groups.values() for parameter in group]
+        self._optimizer = make_optimizer(groups, settings)
+        self._n_batches = -(-n_rows // settings.batch_size)
+        self._best = _Best(self._parameters)
+        self._first = math.nan
+        self._begin_epoch()
+        self.history: list[Record] = []
+
+    def run(self, progress: Progress, checkpoint: Checkpoint | None = None) -> None:
+        """Epoch after epoch; one that leads astray is taken back and done in smaller steps."""
+        good = self.state()
+        while not self._is_over():
+            try:
+                progress.advance(self._epoch(checkpoint))
+                if checkpoint is not None:
+                    checkpoint.offer(self.state, epoch_is_over=True)
+            except Diverged as error:
+                begun_well = math.isfinite(self._first)
+                self.go_on_from(good)
+                if not begun_well or not self._optimizer.slow_down():
+                    raise
+                warnings.warn(
+                    f"{str(error).partition(':')[0]}; it goes back to where the epoch began, and "
+                    "on with a quarter of the step.",
+                    SmallerStepWarning,
+                    stacklevel=2,
+                )
+            good = self.state()
+        if len(self.history) < self._settings.max_epochs:
             progress.stop_early()
-            break
 
-    kept = len(history)
-    if mistakes is not None:
-        kept = best.epoch
-        best.restore()
-    if not all(parameter.isfinite().all() for group in groups.values() for parameter in group):
-        raise _diverged("its weights are no longer numbers", kept, settings)
-    if (loss_now := history[kept - 1]["loss"]) > 10 * (first + 1):
-        raise _diverged(f"the loss rose from {first:.3g} to {loss_now:.3g}", kept, settings)
-    return Run(kept, history)
+    def end(self) -> Run:
+        """Leave the parameters at their best."""
+        kept, settings = len(self.history), self._settings
+        if self._mistakes is not None:
+            kept = self._best.epoch
+            self._best.restore()
+        if (loss_now := self.history[kept - 1]["loss"]) > 10 * (self._first + 1):
+            raise _diverged(
+                f"the loss rose from {self._first:.3g} to {loss_now:.3g}", kept, settings
+            )
+        return Run(kept, self.history)
+
+    def state(self, *, over: bool = False) -> State:
+        """All that is needed to go on from here."""
+        plain = {
+            "over": over,
+            "batches": self._batches,
+            "first": self._first if self.history or self._batches else None,
+            "history": [dict(record) for record in self.history],
+            "best": [self._best.epoch, self._best.improved_in],
+        }
+        tensors = {
+            "generator": self._chances,
+            "total": self._total.clone(),
+            "fewest": torch.from_numpy(self._best.fewest),
+        }
+        lists = (("parameter", self._parameters), ("best", self._best.saved))
+        for name, values in lists:
+            copies = [value.detach().clone() for value in values]
+            tensors |= {f"{name}.{number}": value for number, value in enumerate(copies)}
+        memory = self._optimizer.memory()
+        return State(plain, tensors | {f"memory.{name}": v for name, v in memory.items()})
+
+    @torch.no_grad()
+    def go_on_from(self, state: State) -> None:
+        """Be where a state was taken."""
+        plain, tensors = state
+        for number, parameter in enumerate(self._parameters):
+            parameter.copy_(tensors[f"parameter.{number}"])
+        self._optimizer.remember(
+            {name[7:]: value for name, value in tensors.items() if name.startswith("memory.")}
+        )
+        self._best.epoch, self._best.improved_in = plain["best"]
+        self._best.fewest = tensors["fewest"].numpy()
+        self._best.saved = [
+            torch.empty_like(parameter).copy_(tensors[f"best.{number}"])
+            for number, parameter in enumerate(self._parameters)
+            if f"best.{number}" in tensors
+        ]
+        self.history = [dict(record) for record in plain["history"]]
+        self._first = math.nan if plain["first"] is None else plain["first"]
+        self._generator.set_state(tensors["generator"])
+        self._begin_epoch()
+        self._batches, self._total = plain["batches"], tensors["total"].clone()
+
+    def _begin_epoch(self) -> None:
+        """An epoch that is not over begins again from these chances, without the batches done."""
+        self._chances = self._generator.get_state()
+        self._batches, self._total = 0, torch.zeros(())
+
+    def _is_over(self) -> bool:
+        epochs, settings = len(self.history), self._settings
+        impatient = self._mistakes is not None and epochs > 0
+        waited = epochs - self._best.improved_in
+        return epochs == settings.max_epochs or (impatient and waited >= settings.patience)
+
+    def _epoch(self, checkpoint: Checkpoint | None) -> Record:
+        epoch, settings, n_batches = len(self.history) + 1, self._settings, self._n_batches
+        order = self._shuffle(self._generator)
+        seeds = torch.randint(2**62, (n_batches,), generator=self._generator).tolist()
+        batches = order.tensor_split(n_batches)
+        for number in range(self._batches, n_batches):
+            done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
+            closure = partial(self._loss_of, batches[number], seeds[number], done)
+            for turn in _turns(tuple(self._groups), done, settings):
+                loss = self._optimizer.step(closure, turn, done)
+            self._total = self._total + loss.cpu() * (len(batches[number]) / self._n_rows)
+            self._first = float(loss) if epoch == 1 and number == 0 else self._first
+            self._batches = number + 1
+            if checkpoint is not None:
+                checkpoint.offer(self.state, epoch_is_over=False)
+
+        record: Record = {"epoch": epoch, "loss": _finite(float(self._total), epoch, settings)}
+        if not all(parameter.isfinite().all() for parameter in self._parameters):
+            raise _diverged("its weights are no longer numbers", epoch, settings)
+        if self._optimizer.rate is not None:
+            record["learning_rate"] = self._optimizer.rate
+        if self._mistakes is not None:
+            wrong = self._mistakes()
+            record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
+            self._best.offer(epoch, wrong)
+        self.history.append(record)
+        self._begin_epoch()
+        return record
+
+
+def _any_order(n_rows: int, generator: torch.Generator) -> Tensor:
+    return torch.randperm(n_rows, generator=generator)
 
 
 def worse_beyond_chance(mistakes: np.ndarray, fewer: np.ndarray) -> bool:
@@ -117,21 +245,22 @@ class _Best:
     so beyond chance.
     """
 
-    def __init__(self, groups: Groups) -> None:
-        self._parameters = [parameter for group in groups.values() for parameter in group]
-        self._fewest = np.array([np.inf])
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self._parameters = parameters
+        self.fewest = np.array([np.inf])
+        self.saved: list[Tensor] = []
         self.epoch = self.improved_in = 0
 
     def offer(self, epoch: int, mistakes: np.ndarray) -> None:
-        if mistakes.mean() < self._fewest.mean():
-            self._fewest, self.improved_in = mistakes, epoch
-        if not worse_beyond_chance(mistakes, self._fewest):
+        if mistakes.mean() < self.fewest.mean():
+            self.fewest, self.improved_in = mistakes, epoch
+        if not worse_beyond_chance(mistakes, self.fewest):
             self.epoch = epoch
-            self._saved = [parameter.detach().clone() for parameter in self._parameters]
+            self.saved = [parameter.detach().clone() for parameter in self._parameters]
 
     @torch.no_grad()
     def restore(self) -> None:
-        for parameter, value in zip(self._parameters, self._saved, strict=True):
+        for parameter, value in zip(self._parameters, self.saved, strict=True):
             parameter.copy_(value)
 
 

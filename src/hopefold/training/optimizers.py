@@ -30,6 +30,9 @@ class Known(NamedTuple):
 #: The loss of a batch; where the gradients do not come with it, autograd finds them.
 Closure = Callable[[], Tensor | Known]
 
+#: Steps are not made smaller than this share of what they were: then they are not what is wrong.
+SLOWEST = 1 / 64
+
 #: Share of the run in which the learning rate rises from zero.
 WARM_UP = 0.1
 
@@ -38,10 +41,22 @@ OPTIMIZERS = ("adam", *SCIPY_METHODS)
 
 
 class Optimizer(Protocol):
-    """One step on one batch."""
+    """One step on one batch, and what the next step remembers of it."""
+
+    #: The learning rate of the last step, where there is one.
+    rate: float | None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
         """Lower the closure's value over the groups in ``turn``; return the value before."""
+
+    def memory(self) -> dict[str, Tensor]:
+        """What the next step depends on, besides the parameters."""
+
+    def remember(self, memory: Mapping[str, Tensor]) -> None:
+        """Go on from there."""
+
+    def slow_down(self) -> bool:
+        """Take smaller steps from now on, where that is possible."""
 
 
 def make_optimizer(groups: Groups, settings: Training) -> Optimizer:
@@ -60,6 +75,8 @@ class Adam:
     def __init__(self, groups: Groups, learning_rate: float, weight_decay: float) -> None:
         self._groups = groups
         self._learning_rate = learning_rate
+        self._slowness = 1.0
+        self.rate: float | None = None
         decays = {name: weight_decay if name == "map" else 0.0 for name in groups}
         self._adam = torch.optim.AdamW(
             [
@@ -76,8 +93,9 @@ class Adam:
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
         """One step of Adam; groups that wait have no gradient and stay as they are."""
+        self.rate = self._learning_rate * self._slowness * one_cycle(progress)
         for group in self._adam.param_groups:
-            group["lr"] = self._learning_rate * one_cycle(progress)
+            group["lr"] = self.rate
         for parameter in _in_turn(self._groups, tuple(self._groups)):
             parameter.grad = None
         parameters = _in_turn(self._groups, turn)
@@ -87,6 +105,34 @@ class Adam:
         self._adam.step()
         return loss
 
+    def memory(self) -> dict[str, Tensor]:
+        """The means of gradients and of their squares, of parameters that have taken a step."""
+        memory = {"slowness": torch.tensor(self._slowness, dtype=torch.float64)}
+        for number, parameter in enumerate(_in_turn(self._groups, tuple(self._groups))):
+            for name, value in self._adam.state.get(parameter, {}).items():
+                memory[f"{number}.{name}"] = value.clone()
+        return memory
+
+    def remember(self, memory: Mapping[str, Tensor]) -> None:
+        """Take up what `memory` has told, in the parameters' own layout."""
+        self._slowness = float(memory["slowness"])
+        self._adam.state.clear()
+        parameters = _in_turn(self._groups, tuple(self._groups))
+        for name, value in memory.items():
+            number, _, what = name.partition(".")
+            if what:
+                parameter = parameters[int(number)]
+                like = parameter if value.shape == parameter.shape else value
+                copied = torch.empty_like(like, device=parameter.device, requires_grad=False)
+                self._adam.state[parameter][what] = copied.copy_(value)
+
+    def slow_down(self) -> bool:
+        """A quarter of the step from now on, a few times."""
+        if self._slowness <= SLOWEST:
+            return False
+        self._slowness /= 4
+        return True
+
 
 class SciPy:
     """A few iterations of a SciPy minimiser on each batch, as the paper does with CG."""
@@ -95,6 +141,7 @@ class SciPy:
         self._groups = groups
         self._method = method
         self._iterations = iterations
+        self.rate: float | None = None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
         """A few iterations on this batch, whatever the progress."""
@@ -117,6 +164,17 @@ class SciPy:
             )
         _write(result.x, parameters)
         return first[0]
+
+    def memory(self) -> dict[str, Tensor]:
+        """Nothing: each batch starts anew."""
+        return {}
+
+    def remember(self, memory: Mapping[str, Tensor]) -> None:
+        """Nothing."""
+
+    def slow_down(self) -> bool:
+        """A line search finds its own steps."""
+        return False
 
 
 def value_and_gradients(
