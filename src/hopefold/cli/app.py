@@ -25,7 +25,7 @@ from hopefold.cli.predict import predict
 from hopefold.cli.report import report
 from hopefold.cli.transform import transform
 
-MISTAKE, INTERRUPTED, BUG = 2, 130, 1
+MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
 
 #: Set it to see where an error comes from.
 TRACEBACK = "HOPEFOLD_TRACEBACK"
@@ -44,6 +44,7 @@ class Verbs(TyperGroup):
             _show_our_warnings()
             try:
                 status = super().main(args, *rest, **extra)
+                sys.stdout.flush()
             except Exception as error:
                 if os.environ.get(TRACEBACK):
                     raise
@@ -52,6 +53,7 @@ class Verbs(TyperGroup):
                 status = INTERRUPTED
         if status == INTERRUPTED:
             _say("stopped; nothing is left half-written.")
+        _let_go_of_standard_output()
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -91,8 +93,8 @@ app.command(
 
 def _tell(error: Exception) -> int:
     """One line on standard error, and the exit status."""
-    if isinstance(error, typer.Abort):
-        return INTERRUPTED
+    if isinstance(error, typer.Abort | BrokenPipeError):  # whoever reads has seen enough
+        return INTERRUPTED if isinstance(error, typer.Abort) else READER_GONE
     if hasattr(error, "format_message"):  # a mistake in what was typed
         _say(error.format_message())
         return MISTAKE
@@ -108,6 +110,14 @@ def _tell(error: Exception) -> int:
         return MISTAKE
     _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
     return BUG
+
+
+def _let_go_of_standard_output() -> None:
+    """What could not be written there is not tried once more at the end, with a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:
