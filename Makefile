@@ -4,7 +4,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
 
-.PHONY: help demo test check format bench-quick bench-speed bench-paper pictures clean
+.PHONY: help demo test check format bench-quick bench-speed bench-faults bench-paper pictures clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map, write a report (demo/)"
@@ -13,6 +13,7 @@ help:
 	@echo "make format  let ruff format and mend"
 	@echo "make bench-quick  walk through the bench: few rows, few epochs (two minutes)"
 	@echo "make bench-speed  time against the least that the hardware allows (20 minutes)"
+	@echo "make bench-faults  make faults for real, and count which are survived (15 minutes)"
 	@echo "make bench-paper  every row of the paper's tables, one seed, on the test parts (hours)"
 
 $(READY): pyproject.toml constraints.txt
@@ -41,6 +42,10 @@ bench-quick: $(READY)
 
 bench-speed: $(READY)
 	$(RUN) hopefold.bench ruler
+	$(VENV)/bin/python benchmarks/fill_tables.py
+
+bench-faults: $(READY)
+	$(RUN) hopefold.bench faults
 	$(VENV)/bin/python benchmarks/fill_tables.py
 
 bench-paper: $(READY)

@@ -132,6 +132,21 @@ def footprint(
 
 
 @app.command()
+def faults(
+    only: Annotated[
+        list[str] | None, typer.Option(help="A fault, e.g. kill; default: all.")
+    ] = None,
+    times: Annotated[int | None, typer.Option(min=1, help="Fewer cases, for a trial.")] = None,
+    results: Folder = None,
+) -> None:
+    """Make faults for real, and count which are survived; each kind appends one JSON line."""
+    from hopefold.bench.faults import run_soaks
+
+    if run_soaks(results or default_folder(), only=only or (), times=times, tell=_tell):
+        raise typer.Exit(1)
+
+
+@app.command()
 def profile(
     name: Annotated[str, typer.Argument(help="What the profile is called in the table.")],
     data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",

@@ -232,6 +232,13 @@ def footprint_table(folder: Path, _part: str) -> str:
     return footprint.footprint_table(folder)
 
 
+def faults_table(folder: Path, _part: str) -> str:
+    """Faults that were made for real, and how many were survived."""
+    from hopefold.bench import faults
+
+    return faults.faults_table(folder)
+
+
 def sweep_table(folder: Path, _part: str) -> str:
     """The sizes, and whether tied factors are harmless; always on validation parts."""
     from hopefold.bench.sweep import sweep_tables  # heavy
@@ -253,6 +260,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "ruler": ruler_table,
     "profile": profile_table,
     "footprint": footprint_table,
+    "faults": faults_table,
     "sweep": sweep_table,
     "trials": trials_table,
 }

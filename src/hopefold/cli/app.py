@@ -25,7 +25,7 @@ from hopefold.cli.predict import predict
 from hopefold.cli.report import report
 from hopefold.cli.transform import transform
 
-MISTAKE, INTERRUPTED, BUG = 2, 130, 1
+MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
 
 #: Set it to see where an error comes from.
 TRACEBACK = "HOPEFOLD_TRACEBACK"
@@ -50,6 +50,7 @@ class Verbs(TyperGroup):
             _show_our_warnings()
             try:
                 status = super().main(args, *rest, **extra)
+                sys.stdout.flush()
                 if status == INTERRUPTED:  # Typer has seen Ctrl-C
                     _tell_stop()
             except Exception as error:
@@ -58,6 +59,7 @@ class Verbs(TyperGroup):
                 status = _tell(error)
             except KeyboardInterrupt:
                 status = _tell_stop()
+        _let_go_of_standard_output()
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -106,6 +108,8 @@ def _tell(error: Exception) -> int:
     """One line on standard error, and the exit status."""
     if isinstance(error, typer.Abort):
         return _tell_stop(error.__cause__)
+    if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
+        return READER_GONE
     if hasattr(error, "format_message"):  # a mistake in what was typed
         _say(error.format_message())
         return MISTAKE
@@ -127,6 +131,14 @@ def _tell_stop(why: BaseException | None = None) -> int:
     """A fit that has saved how far it came says how to go on."""
     _say(str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written.")
     return INTERRUPTED
+
+
+def _let_go_of_standard_output() -> None:
+    """What could not be written there is not tried once more at the end, with a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:

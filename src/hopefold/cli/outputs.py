@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopefold.errors import CannotWrite, InvalidParameter, MissingPackage, NoSuchFolder
+from hopefold.errors import (
+    CannotWrite,
+    HopefoldError,
+    InvalidParameter,
+    MissingPackage,
+    NoSuchFolder,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -53,12 +59,15 @@ def writing(path: Path) -> Iterator[None]:
     """What the disk says becomes an error that names the file."""
     try:
         yield
+    except BrokenPipeError:  # whoever reads has seen enough
+        raise
     except OSError as error:
-        if isinstance(error, InvalidParameter | NoSuchFolder):
+        if isinstance(error, HopefoldError):
             raise
+        where = "standard output" if path == STDOUT else path
         why = error.strerror or str(error)
         raise CannotWrite(
-            f"cannot write {path} ({why}): make room, or choose another place."
+            f"cannot write {where} ({why}): make room, or choose another place."
         ) from error
 
 
@@ -67,8 +76,9 @@ def write(path: Path, content: bytes) -> None:
     from hopefold.store import write_atomically
 
     if path == STDOUT:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        with writing(path):
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
         return
     with writing(path):
         write_atomically(path, content)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hopefold.cli.outputs import STDOUT, writing
 from hopefold.report.titles import title
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def show(renderable: Any) -> None:
 
 def say(line: str) -> None:
     """A line, whatever is in it, however long."""
-    print(line, flush=True)
+    with writing(STDOUT):
+        print(line, flush=True)
 
 
 def tell(line: str) -> None:

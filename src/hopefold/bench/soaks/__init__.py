@@ -1,0 +1,1 @@
+"""A module for each kind of trouble; `hopefold.bench.faults` has the list."""
