@@ -50,6 +50,33 @@ def test_a_reader_that_has_seen_enough_gets_no_traceback(cells, cells_model):
     assert "predicted" in done.stdout
 
 
+def test_ctrl_c_keeps_a_fit_that_has_a_checkpoint(here):
+    fit = [
+        HOPEFOLD,
+        "fit",
+        "digits",
+        "--max-epochs",
+        "40",
+        "--random-state",
+        "0",
+        "--n-units",
+        "99",
+    ]
+    with_checkpoint = [*fit, "-o", "m.hope", "--checkpoint", "fit.ckpt"]
+    process = subprocess.Popen(with_checkpoint, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while not Path("fit.ckpt").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "fit.ckpt: fit again with the same data and settings" in said.splitlines()[-1]
+    assert not Path("m.hope").exists()
+    subprocess.run(with_checkpoint, check=True, env=ENVIRONMENT, capture_output=True)
+    subprocess.run([*fit, "-o", "alone.hope"], check=True, env=ENVIRONMENT, capture_output=True)
+    assert Path("m.hope").read_bytes() == Path("alone.hope").read_bytes()
+    assert not Path("fit.ckpt").exists()  # the model is safe
+
+
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
 def test_ctrl_c_in_the_middle_of_a_fit_is_130_and_leaves_nothing(here):
     command = [HOPEFOLD, "fit", "digits", "-o", "m.hope", "--max-epochs", "2000"]

@@ -74,6 +74,32 @@ def test_an_address_space_limit_is_seen():
     assert run(code) == ["refused"]
 
 
+@pytest.mark.parametrize("megabytes", [8, 90])
+def test_rows_that_do_not_fit_below_a_limit_are_told_with_their_bytes(megabytes):
+    """100 MB of rows, and too little for what is made of them: whichever library finds out."""
+    code = """
+        import resource, sys
+        import numpy as np
+        from sklearn.datasets import load_iris
+        from hopefold import SHOPE
+        from hopefold.errors import NotEnoughMemory
+        SHOPE(max_epochs=1).fit(*load_iris(return_X_y=True))
+        X = np.random.RandomState(0).rand(125_000, 100)
+        y = np.arange(len(X)) % 3
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]) * 2**20, -1))
+        try:
+            SHOPE(max_epochs=1).fit(X, y)
+            print("fitted")
+        except NotEnoughMemory as error:
+            words = str(error)
+            assert "MiB" in words or "bytes" in words, words
+            assert "batch_size" in words or "n_factors" in words, words
+            print("refused")
+    """
+    assert run(code, megabytes) == ["refused"]
+
+
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory):
     """120 MB of rows, sorted by class."""

@@ -60,6 +60,12 @@ FAULTS = {
         50,
         "interruptions.killed_fits",
     ),
+    "numbers": Fault(
+        "fits of wild tables: outliers, magnitudes up to 1e37, powers up to 9, steps up to 10",
+        "points are numbers, and a bad map says so; or an error of ours",
+        500,
+        "numbers.wild_numbers",
+    ),
     "kill": Fault("kill -9 while a file is written", WHOLE, 300, "writes.killed"),
     "full disk": Fault(
         "a size limit that bites in any output of the command", ONE_LINE, 48, "writes.full_disk"

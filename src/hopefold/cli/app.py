@@ -110,21 +110,25 @@ def _tell(error: Exception) -> int:
         return _tell_stop(error.__cause__)
     if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
         return READER_GONE
-    if hasattr(error, "format_message"):  # a mistake in what was typed
-        _say(error.format_message())
-        return MISTAKE
-    if isinstance(error, errors.HopefoldError):
-        _say(str(error))
-        return MISTAKE
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        _say(f"{where}{error.strerror or error}.")
-        return MISTAKE
-    if isinstance(error, MemoryError):
-        _say("there is not enough memory for this: give fewer rows, or columns.")
+    if (mistake := _words_for(error)) is not None:
+        _say(mistake)
         return MISTAKE
     _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
     return BUG
+
+
+def _words_for(error: Any) -> str | None:
+    """What to say of an error that is not ours to mend."""
+    if hasattr(error, "format_message"):  # a mistake in what was typed
+        return str(error.format_message())
+    if isinstance(error, errors.HopefoldError):
+        return str(error)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}."
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this: give fewer rows, or columns."
+    return None
 
 
 def _tell_stop(why: BaseException | None = None) -> int:

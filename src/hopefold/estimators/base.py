@@ -24,14 +24,17 @@ from hopefold.data.seen import sketch
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.data.tables import Table, as_table
 from hopefold.errors import (
+    HopefoldError,
     InvalidInput,
     InvalidParameter,
     MissingPackage,
+    NotEnoughMemory,
     NoValidationWarning,
 )
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
+from hopefold.estimators.memory import what_was_wanted
 from hopefold.estimators.parameters import PASSING, Parameters
 
 if TYPE_CHECKING:
@@ -74,9 +77,16 @@ class SupervisedEmbedding(
         before = dict(self.__dict__)
         try:
             return self._fit(X, y)
-        except BaseException:  # a fit that fails, or is interrupted, leaves the model as it was
+        except BaseException as error:  # a fit that fails or is stopped leaves the model as it was
             self.__dict__ = before
-            raise
+            lacking = isinstance(error, MemoryError | RuntimeError) and what_was_wanted(error)
+            if not lacking or isinstance(error, HopefoldError):
+                raise
+            raise NotEnoughMemory(
+                f"there is not enough memory for this fit ({lacking}): give fewer rows, lower "
+                "batch_size or the sizes of the map, or give a numpy.memmap or a Parquet file, "
+                "which is never read as a whole."
+            ) from error
 
     def _fit(self, X: Any, y: Any) -> Self:
         names, columns = None, None

@@ -92,7 +92,14 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         with torch.device("meta"):  # sizes alone
             map_ = self._map_to_learn(task.rows.n_features)
         pairs = self.exemplars != "joint"
-        check_memory(map_, len(training), settings.batch_size, pairs=pairs, sizes=self.sizes())
+        check_memory(
+            map_,
+            len(training),
+            settings.batch_size,
+            pairs=pairs,
+            saved=self.checkpoint is not None,
+            sizes=self.sizes(),
+        )
         title = type(self).__name__
         if like is not None:
             settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,9 @@ from torch import nn
 
 from hopefold.errors import NotEnoughMemory
 
-#: Copies of the weights in a fit: themselves, their slopes, two moments, the best so far, spare.
-COPIES = 6
+#: Copies of the weights in a fit: themselves, their slopes, two moments, the best so far, spare,
+#: those of the last good epoch; and what a checkpoint takes while it is written.
+COPIES, SAVED = 10, 12
 
 #: Arrays as large as a layer that a batch needs on its way forth and back, and as the pairs.
 LAYERS, PAIRS = 4, 3
@@ -20,14 +22,20 @@ FLOAT = 4
 
 
 def check_memory(
-    map_: nn.Module, n_rows: int, batch_size: int, *, pairs: bool, sizes: Mapping[str, Any]
+    map_: nn.Module,
+    n_rows: int,
+    batch_size: int,
+    *,
+    pairs: bool,
+    saved: bool,
+    sizes: Mapping[str, Any],
 ) -> None:
     """Stop a fit that cannot fit, with the bytes that it would need and the setting to change."""
     n_weights = sum(weights.numel() for weights in map_.parameters())
     width = sum(max(weights.shape) for weights in map_.parameters() if weights.ndim > 1)
     n_batch = min(batch_size, n_rows)
     wanted = {
-        "sizes": COPIES * n_weights * FLOAT,
+        "sizes": (COPIES + saved * SAVED) * n_weights * FLOAT,
         "batch_size": LAYERS * n_batch * width * FLOAT + pairs * PAIRS * n_batch**2 * FLOAT,
     }
     free = available()
@@ -42,6 +50,14 @@ def check_memory(
         f"this fit needs about {sum(wanted.values()) / 2**30:,.1f} GiB "
         f"({sum(wanted.values()):,} bytes), but {free / 2**30:,.1f} GiB are free: {remedy}."
     )
+
+
+def what_was_wanted(error: MemoryError | RuntimeError) -> str | None:
+    """Of an error that some library has raised: the memory that was not there, if it was that."""
+    if isinstance(error, MemoryError):
+        return str(error) or "no more could be had"
+    found = re.search(r"allocate (\d+) bytes", str(error))  # torch has no error of its own for it
+    return f"{int(found[1]):,} bytes more were wanted" if found else None
 
 
 def available() -> int | None:

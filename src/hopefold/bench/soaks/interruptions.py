@@ -60,5 +60,6 @@ def fit_and_save(model: Path, checkpoint: Path | None = None, minutes: float = 0
     """A fit that takes a second or two, and its model in a file."""
     torch.set_num_threads(1)
     X, y = load_digits(return_X_y=True)
-    settings = {"checkpoint": checkpoint, "checkpoint_minutes": minutes}
-    SHOPE(max_epochs=EPOCHS, n_units=100, random_state=0, **settings).fit(X, y).save(model)
+    method = SHOPE(max_epochs=EPOCHS, n_units=100, random_state=0)
+    method.set_params(checkpoint=checkpoint, checkpoint_minutes=minutes)
+    method.fit(X, y).save(model)
