@@ -240,7 +240,10 @@ def _manifest(header: bytes, size: int, path: str) -> dict[str, Any]:
 def parse_json(text: bytes | str) -> Any:
     """JSON that says one thing to every reader: no name twice, no NaN, no infinity."""
     return json.loads(
-        text, object_pairs_hook=_each_once, parse_constant=_finite, parse_float=_finite
+        text if isinstance(text, str) else text.decode(),
+        object_pairs_hook=_each_once,
+        parse_constant=_finite,
+        parse_float=_finite,
     )
 
 

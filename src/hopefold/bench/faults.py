@@ -76,6 +76,12 @@ FAULTS = {
     "two at once": Fault(
         "two processes that write one path, read all the while", WHOLE, 2_000, "writes.two_at_once"
     ),
+    "model files": Fault(
+        "model files from strangers: damaged, or altered under a right checksum",
+        "a model that works, or our own error; in a second and 512 MB, no code run, no path touched",
+        10_000,
+        "strangers.model_files",
+    ),
 }
 
 

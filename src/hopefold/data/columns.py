@@ -111,19 +111,42 @@ class Columns:
         cls, plain: Mapping[str, Any], features: Sequence[str] | None, fills: ndarray | None
     ) -> Columns:
         """What `as_plain` has made plain; nonsense raises a ValueError."""
-        names = plain.get("names", features)
-        shape = plain.get("image_shape")
+        names, values = plain.get("names", features), plain.get("values", {})
+        label, aside, shape = plain.get("label"), plain.get("aside", []), plain.get("image_shape")
+        sound = (
+            (names is None or _is_text_alone(names))
+            and isinstance(values, dict)
+            and all(map(_is_text_alone, values.values()))
+            and isinstance(label, str | None)
+            and _is_text_alone(aside)
+            and (shape is None or _is_pair(shape))
+        )
+        if not sound:
+            raise ValueError("its columns are told otherwise than in words")
         columns = cls(
             names=None if names is None else tuple(names),
-            values={name: tuple(values) for name, values in plain.get("values", {}).items()},
+            values={name: tuple(known) for name, known in values.items()},
             fills=fills,
-            label=plain.get("label"),
-            aside=tuple(plain.get("aside", ())),
-            image_shape=None if shape is None else (int(shape[0]), int(shape[1])),
+            label=label,
+            aside=tuple(aside),
+            image_shape=None if shape is None else (shape[0], shape[1]),
         )
-        if features is not None and list(columns.features) != list(features):  # type: ignore[arg-type]
+        n_features = sum(len(columns.values.get(name, (None,))) for name in names or ())
+        if n_features != len(features or ()) or (
+            features is not None and list(columns.features) != list(features)  # type: ignore[arg-type]
+        ):
             raise ValueError("its columns do not fit its features")
         return columns
+
+
+def _is_text_alone(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_pair(value: Any) -> bool:
+    """Height and width: two whole numbers above 0?"""
+    whole = isinstance(value, list) and all(type(one) is int and one > 0 for one in value)
+    return whole and len(value) == 2
 
 
 def learn_columns(

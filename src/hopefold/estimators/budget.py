@@ -36,6 +36,9 @@ COARSE = (*(f"map.{name}" for name in COARSE_WEIGHTS), "exemplars")
 LARGEST = 127
 FACTOR = ".factor"
 
+#: What a scale of few values is kept as.
+PACKED_SCALE = ("scale.kinds", "scale.codes")
+
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies.
 HEADER = 2_200
 

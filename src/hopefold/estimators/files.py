@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ import hopefold
 from hopefold import store
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
-from hopefold.errors import BrokenFile, InvalidType
-from hopefold.estimators import budget
+from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
+from hopefold.estimators import budget, soundness
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.training import checkpoints
 
@@ -114,7 +115,7 @@ def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
     whole = {
         name: budget.unpack(name, tensors) if name in budget.COARSE else tensor
         for name, tensor in tensors.items()
-        if not name.endswith(budget.FACTOR)
+        if not name.endswith(budget.FACTOR) and name not in budget.PACKED_SCALE
     }
     if "exemplars" in whole:
         whole["exemplars"] = scale.undo(whole["exemplars"])
@@ -147,29 +148,37 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
     store.check_kind(manifest, KINDS, path)
     try:
         return _revive(manifest, tensors)
-    except (LookupError, TypeError, ValueError, RuntimeError) as error:
-        raise BrokenFile(f"{path} does not hold a model that makes sense ({error}).") from error
+    except MemoryError as error:
+        raise NotEnoughMemory(f"there is not enough memory for the model in {path}.") from error
+    except Exception as error:  # it is somebody else's file: nothing about it can be relied on
+        raise BrokenFile(
+            f"{path} does not hold a model that makes sense ({store.told(error)})."
+        ) from error
 
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
-    settings, classes = manifest["settings"], manifest["classes"]
+    soundness.check_manifest(manifest, len(tensors))
+    settings, n_features = manifest["settings"], manifest["n_features"]
     precision = manifest.get("precision", "float32")  # files of before there was a choice
     if precision != "float32":
+        soundness.check_packed(tensors, n_features)
         tensors = _unpack(tensors)
-    if isinstance(settings["class_weight"], list):
+    classes = soundness.make_classes(manifest["classes"], len(tensors["references.labels"]))
+    soundness.check_tensors(tensors, len(classes), n_features)
+    if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
     kind = manifest["kind"]
     model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
     model._check_parameters()
-    model.settings_ = dict(settings)
-    model.n_features_in_ = manifest["n_features"]
+    model.settings_ = {field.name: getattr(model, field.name) for field in fields(model)}
+    model.n_features_in_ = n_features
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
     if "columns" in manifest:  # models that were given arrays have none
         columns = manifest["columns"], manifest["feature_names"], tensors.get("fills")
         model.columns_ = Columns.from_plain(*columns)
-    model.classes_ = np.array(classes["values"], dtype=np.dtype(classes["dtype"]))
+    model.classes_ = classes
     model.class_weight_ = tensors["class_weight"]
     model.n_rows_ = manifest.get("n_rows")  # files of before it was told have none
     model.n_iter_ = manifest["epochs"]
@@ -181,7 +190,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.exemplars_ = tensors.get("exemplars")
     model.seen_ = tensors.get("seen")  # files of before it was kept have none
     model.reference_embedding_ = tensors["references.embedding"]
-    _check_coherence(model, tensors)
+    soundness.check_coherence(model, tensors)
     model.reference_labels_ = model.classes_[tensors["references.labels"]]
     model.map_ = _revive_map(model, tensors)
     return model
@@ -198,44 +207,6 @@ def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.M
         map_ = model._with_sizes_of(state)._make_map(model.n_features_in_)
     map_.load_state_dict(state, assign=True)
     return map_.requires_grad_(False)
-
-
-def _check_coherence(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> None:
-    """Do the parts of a file belong together? Whoever wrote it may not have been us."""
-    n_features, n_classes = model.n_features_in_, len(model.classes_)
-    codes = tensors["references.labels"]
-    shapes = {
-        "class_weight": (n_classes,),
-        "scale.shift": (n_features,),
-        "scale.gain": (n_features,),
-        "references.embedding": (len(codes), model.n_components),
-        "exemplars": (len(codes), n_features),
-        "fills": (n_features,),
-    }
-    for name, shape in shapes.items():
-        if name in tensors and tensors[name].shape != shape:
-            raise ValueError(f"{name} has the shape {tensors[name].shape} and not {shape}")
-    for name, tensor in tensors.items():
-        if name != "references.labels" and not np.isfinite(tensor).all():
-            raise ValueError(f"{name} is not finite")
-    names = getattr(model, "feature_names_in_", None)
-    sound = {
-        "labels of references": codes.dtype.kind in "iu"
-        and codes.ndim == 1
-        and len(codes) > 0
-        and 0 <= codes.min() <= codes.max() < n_classes,
-        "classes": model.classes_.dtype.kind in "OUbiuf"
-        and model.classes_.ndim == 1
-        and n_classes > 1
-        and model.classes_.tolist() == sorted(set(model.classes_.tolist())),
-        "feature names": names is None or len(names) == n_features,
-        "fingerprints": model.seen_ is None
-        or (model.seen_.dtype == np.int64 and model.seen_.ndim == 1 and len(model.seen_) > 0),
-        "exemplars": (model.exemplars is None) == (model.exemplars_ is None),
-    }
-    for what, is_sound in sound.items():
-        if not is_sound:
-            raise ValueError(f"its {what} do not fit the rest")
 
 
 def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
