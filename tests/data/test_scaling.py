@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -154,3 +156,21 @@ def test_rows_are_written_as_they_would_be_given(how, dtype, low):
     out = np.full((20, 4), np.nan, np.float32)
     scale.write(X, out)
     np.testing.assert_array_equal(out, scale.apply(X))
+
+
+EXTREMES = (0, 5e-324, 1e-320, 1e-308, 1e-160, 1, 1e38, 1e160, 1e300, 8e307)
+
+
+@pytest.mark.parametrize("how", ["auto", "standard", "range"])
+def test_the_most_extreme_numbers_have_a_finite_scale(how):
+    for low, high in itertools.product(EXTREMES, EXTREMES):
+        X = np.array([[-low, 1.0], [high, 2.0], [-low, 0.5], [-low, 1.0]])
+        scale = learn_scale(X, how)
+        assert np.isfinite(scale.shift).all()
+        assert np.isfinite(scale.gain).all()
+        assert np.isfinite(scale.apply(X)).all()
+
+
+def test_the_scale_of_rows_that_do_not_vary_is_in_floats():
+    scale = learn_scale(np.ones((3, 2)), "range")
+    assert scale.gain.dtype == scale.shift.dtype == np.float64

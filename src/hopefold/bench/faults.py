@@ -78,9 +78,15 @@ FAULTS = {
     ),
     "model files": Fault(
         "model files from strangers: damaged, or altered under a right checksum",
-        "a model that works, or our own error; in a second and 512 MB, no code run, no path touched",
+        "a model that works, or our own error; in a second and 512 MB, no code run, no path read",
         10_000,
         "strangers.model_files",
+    ),
+    "images": Fault(
+        "images that are damaged, or claim to be vast",
+        "read, or our own error that names the file, in 512 MB; no program started",
+        2_000,
+        "images.damaged",
     ),
 }
 

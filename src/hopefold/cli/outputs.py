@@ -121,6 +121,8 @@ def _table(path: Path, columns: Mapping[str, Any]) -> bytes:
         raise MissingPackage(
             "tables are written with pyarrow, which is not installed: pip install 'hopefold[cli]'."
         ) from error
+    from hopefold.data.csv_files import with_marks
+
     table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
     content = io.BytesIO()
     if path.suffix.lower() == ".parquet":
@@ -128,7 +130,7 @@ def _table(path: Path, columns: Mapping[str, Any]) -> bytes:
     else:
         tab = "\t" if path.suffix.lower() == ".tsv" else ","
         options = csv.WriteOptions(delimiter=tab, quoting_style="needed")
-        csv.write_csv(table, content, options)
+        csv.write_csv(with_marks(table), content, options)
     return content.getvalue()
 
 

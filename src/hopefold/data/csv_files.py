@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Callable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,13 @@ LARGEST_BLOCK = 2**31 - 1
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
+#: Text that a spreadsheet would run as a formula, were it to begin so; an apostrophe before it says
+#: that it is text. One that has apostrophes there already gets one more, so that none is lost.
+FORMULA = "'*[=+\\-@\t\r\n＝＋－＠]"
+
+#: A number that is kept as text is harmless.
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+
 #: What a column without a name is called: the numbers or names of the rows.
 NAMELESS = "row"
 
@@ -36,17 +44,55 @@ def parse_csv(content: bytes, source: str, delimiter: str | None = None) -> Fram
     table = _parse(content, source, delimiter)
     if delimiter == ";" and _has_decimal_commas(table):
         table = _parse(content, source, delimiter, decimal_point=",")
-    columns, ids = columns_of(table, source)
+    columns, ids = columns_of(without_marks(table, source), source)
     if not len(next(iter(columns.values()))):
         raise InvalidInput(f"{source} has a line of names and no rows: give some.")
     in_file = dict(zip(columns, table.column_names, strict=False))
 
     def written(name: str) -> ndarray:
         one = _parse(content, source, delimiter, text=in_file[name])
-        texts: ndarray = one.column(0).to_numpy()
+        texts: ndarray = without_marks(one, source).column(0).to_numpy()
         return np.array([text.strip() for text in texts], dtype=object)
 
     return Frame(source, columns, ids, written)
+
+
+def with_marks(table: Any) -> Any:
+    """A pyarrow table whose texts no spreadsheet takes for formulas; numbers are as they were."""
+    from pyarrow import compute  # type: ignore[import-untyped]
+
+    def mark(column: Any) -> Any:
+        formula = compute.match_substring_regex(column, f"^{FORMULA}")
+        number = compute.match_substring_regex(column, f"^{NUMBER}$")
+        marked = compute.binary_join_element_wise("'", column.cast("string"), "")
+        return compute.if_else(compute.and_not(formula, number), marked, column.cast("string"))
+
+    return _of_texts(table, mark)
+
+
+def without_marks(table: Any, source: str) -> Any:
+    """What `with_marks` was given."""
+    from pyarrow import compute
+
+    def unmark(column: Any) -> Any:
+        return compute.replace_substring_regex(column, f"^'({FORMULA})", r"\1")
+
+    try:
+        return _of_texts(table, unmark)
+    except UnicodeDecodeError as error:
+        raise _no_utf8(source) from error
+
+
+def _of_texts(table: Any, change: Callable[[Any], Any]) -> Any:
+    """The same table with its texts changed, and its names."""
+    import pyarrow
+
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        if str(column.type) in ("string", "large_string"):
+            table = table.set_column(place, name, change(column))
+    names = pyarrow.array(table.column_names, pyarrow.string())
+    return table.rename_columns(change(names).to_pylist())
 
 
 def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]:
@@ -92,7 +138,7 @@ def _parse(
 ) -> Any:
     """All columns, of the types that they seem to have; or one of them as text."""
     try:
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
         from pyarrow import csv as arrow_csv
     except ImportError as error:
         raise MissingPackage(

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Rows that are looked at, at the most, to tell pixels from other columns.
 PIXEL_SAMPLE = 2_000
 
+#: What varies by less has no gain that a number can hold.
+TINY = np.finfo(np.float64).tiny
+
 SCALES = ("auto", "standard", "range", None)
 
 
@@ -103,14 +106,15 @@ def learn_scale(X: Any, how: str | None) -> Scale:
     if how is None:
         return Scale(np.zeros(n_features), np.ones(n_features))
     low, high = _column_range(X)
-    constant = low == high
-    magnitude = np.where(constant, 1, np.maximum(np.abs(low), np.abs(high)))
+    magnitude = np.maximum(np.abs(low), np.abs(high))
+    magnitude[magnitude < TINY] = 1
+    constant = (low == high) | (high / magnitude - low / magnitude < TINY / magnitude)
     if how == "auto" and sparse.issparse(X):
         shift, gain = np.zeros(n_features), 1 / magnitude
-    elif how == "range" or (how == "auto" and _look_like_pixels(X, low, high)):
-        span = high.max() - low.min()
+    elif how == "range" or (how == "auto" and _look_like_pixels(X, low / 2, high / 2)):
+        half = high.max() / 2 - low.min() / 2  # the whole may be beyond all numbers
         shift = np.full(n_features, low.min())
-        gain = np.full(n_features, 1 / span if span > 0 else 1)
+        gain = np.full(n_features, 0.5 / half if half > TINY else 1.0)
     else:
         shift, deviation = _mean_and_deviation(X, magnitude)
         gain = 1 / np.where(constant, 1, deviation)
@@ -118,7 +122,7 @@ def learn_scale(X: Any, how: str | None) -> Scale:
 
 
 def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
-    """Do the columns share one range?
+    """Do the columns share one range? Theirs are given in halves, whose differences are numbers.
 
     All start near one common floor, and more than half of them right on it, as numbers without
     bounds do not; most reach half of the common ceiling, and those that do not are like pixels at
@@ -133,7 +137,7 @@ def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
         return False
     faint = high - floor < 0.5 * (ceiling - floor)
     sample = X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint]
-    dark = (sample <= low[faint]).mean(axis=0) > 0.9
+    dark = (sample / 2 <= low[faint]).mean(axis=0) > 0.9
     return bool(faint.mean() < 0.5 and dark.all())
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 #: What standard input is called.
 STDIN = "-"
 
-IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm")
-
 #: Sets that come with scikit-learn as tables with names, and those of `hopefold.data.sets`.
 SMALL_SETS = ("iris", "wine", "cancer")
 IMAGE_SETS = ("digits", "mnist", "mnist-test", "usps")
@@ -204,6 +202,8 @@ def _flat(X: ndarray, source: str) -> tuple[ndarray, tuple[int, int] | None]:
 
 def _read_folder(folder: Path, image_shape: tuple[int, int] | None) -> Frame | Matrix:
     """Images, those of a class in a folder of its own; or Parquet files."""
+    from hopefold.data.image_files import IMAGES, check_room, common_shape, read_image
+
     if any(folder.glob("*.parquet")):
         return _read_parquet(folder)
     files = sorted(
@@ -216,15 +216,9 @@ def _read_folder(folder: Path, image_shape: tuple[int, int] | None) -> Frame | M
             f"the folder {folder} has no images ({', '.join(IMAGES)}): put those of a class into "
             "a folder of its own in it."
         )
-    images = [_read_image(path, image_shape) for path in files]
-    shapes = {image.shape for image in images}
-    if len(shapes) > 1:
-        other = next(at for at, image in enumerate(images) if image.shape != images[0].shape)
-        (h, w), (h2, w2) = images[0].shape, images[other].shape
-        raise InvalidInput(
-            f"images differ in size: {files[0]} is {h} × {w} (height × width) and {files[other]} "
-            f"{h2} × {w2}: give the size that all are brought to, e.g. --image-shape {h},{w}."
-        )
+    height, width = image_shape or common_shape(files)
+    check_room(len(files), height, width)
+    images = [read_image(path, (height, width)) for path in files]
     beside = {"file": np.array([path.relative_to(folder).as_posix() for path in files])}
     inside = [path.parent != folder for path in files]
     if all(inside):
@@ -236,20 +230,7 @@ def _read_folder(folder: Path, image_shape: tuple[int, int] | None) -> Frame | M
         )
     X = np.stack(images).reshape(len(images), -1)
     label = "folder" if "folder" in beside else None
-    return Matrix(str(folder), X, None, beside, label, "file", images[0].shape)
-
-
-def _read_image(path: Path, image_shape: tuple[int, int] | None) -> Any:
-    """Shades of grey, in the size that is asked for."""
-    pillow = _import("PIL.Image", "pillow")
-    try:
-        with pillow.open(path) as image:
-            grey = image.convert("L")
-            if image_shape is not None and grey.size != image_shape[::-1]:
-                grey = grey.resize(image_shape[::-1])
-            return np.asarray(grey)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise BrokenFile(f"{path} cannot be read as an image ({error}).") from error
+    return Matrix(str(folder), X, None, beside, label, "file", (height, width))
 
 
 def _read_h5ad(path: Path) -> Matrix:

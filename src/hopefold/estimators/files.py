@@ -186,7 +186,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.train_error_ = manifest.get("train_error")  # files of before it was told have none
     model.history_ = manifest["history"]
     model.precision_ = precision
-    model.scale_ = Scale(tensors["scale.shift"], tensors["scale.gain"])
+    shift, gain = (1.0 * tensors[f"scale.{name}"] for name in ("shift", "gain"))
+    model.scale_ = Scale(shift, gain)
     model.exemplars_ = tensors.get("exemplars")
     model.seen_ = tensors.get("seen")  # files of before it was kept have none
     model.reference_embedding_ = tensors["references.embedding"]

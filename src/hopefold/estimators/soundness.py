@@ -144,9 +144,14 @@ def _refuse_unsound(sound: Mapping[str, bool]) -> None:
 
 
 def _is_usable(name: str, tensor: ndarray) -> bool:
-    """Of the dtype that it is used in: weights and points are float32, all else float, too."""
-    narrow = name.startswith("map.") or name == "references.embedding"
-    return tensor.dtype in ((np.float32,) if narrow else (np.float32, np.float64))
+    """Of the dtype that it is used in: weights and points are float32, all else is float, too.
+
+    The scale of rows that do not vary at all was kept in whole numbers once.
+    """
+    if name.startswith("map.") or name == "references.embedding":
+        return tensor.dtype == np.float32
+    old = name in ("scale.shift", "scale.gain") and tensor.dtype == np.int64
+    return old or tensor.dtype in (np.float32, np.float64)
 
 
 def _is_dict(value: Any) -> bool:

@@ -35,7 +35,12 @@ FORBIDDEN = ("subprocess.", "os.", "socket.", "shutil.", "pickle.", "ctypes.", "
 
 def model_files(times: int, folder: Path) -> Outcome:
     """Forge so many files and load each, in a process of its own."""
-    command = [sys.executable, "-m", __name__, str(times), str(folder)]
+    return run_alone(__name__, times, folder)
+
+
+def run_alone(module: str, times: int, folder: Path) -> Outcome:
+    """What a module prints that is run as a process: a list of what was broken."""
+    command = [sys.executable, "-m", module, str(times), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return Outcome(times, (f"the process ended with {done.returncode}: {done.stderr[-500:]}",))
@@ -51,7 +56,7 @@ def main() -> None:
     for module in files.KINDS.values():
         import_module(module)
     originals = [Original(model, folder / "original.hope") for model in make_models()]
-    _limit_memory()
+    limit_memory()
     warnings.simplefilter("ignore")
     target, chance = folder / "forged.hope", random.Random(0)
     watch = Watch(target)
@@ -119,15 +124,16 @@ def use(model: Any, rows: Any) -> Any:
 class Watch:
     """An audit hook: while it is on, it notes what a model file must not bring about."""
 
-    def __init__(self, allowed: Path) -> None:
-        self.allowed, self.on, self.seen = str(allowed), False, list[str]()
+    def __init__(self, allowed: Path, forbidden: tuple[str, ...] = FORBIDDEN) -> None:
+        self.allowed, self.forbidden = str(allowed), forbidden
+        self.on, self.seen = False, list[str]()
 
     def __call__(self, event: str, details: tuple[Any, ...]) -> None:
         """Whatever the interpreter does goes through here."""
         if not self.on:
             return
         strange = event == "open" and str(details[0]) != self.allowed
-        if strange or event.startswith(FORBIDDEN):
+        if strange or event.startswith(self.forbidden):
             self.seen.append(f"{event} {details[:1]}")
 
     def __enter__(self) -> None:
@@ -163,7 +169,8 @@ def make_models() -> list[Any]:
         ]
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
+    """From now on, no more address space than there is room for what is promised."""
     import resource
 
     with open("/proc/self/statm", encoding="ascii") as file:

@@ -31,9 +31,15 @@ function makeTable(rows) {
   return make("table", { class: "rows" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
+// Text that a spreadsheet would run as a formula gets an apostrophe before it, as in `csv_files.py`.
+function asText(text) {
+  const formula = /^'*[=+\-@\t\r\n＝＋－＠]/, number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+  return formula.test(text) && !number.test(text) ? `'${text}` : text;
+}
+
 function chosenAsCsv() {
   const quoted = value => {
-    const text = String(value);
+    const text = typeof value === "string" ? asText(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = lit.rows.map(row => [
