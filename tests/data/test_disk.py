@@ -37,12 +37,11 @@ def as_they_are(rows, out):
 
 
 @pytest.fixture
-def order_of(small_buffer, on_disk):
+def order_of(small_buffer):
     """The order of the rows of an epoch: 16 bytes each, 16 in a block, 16 blocks in the buffer."""
 
     def order(which, seed=0):
-        buffer = disk.Buffer(on_disk(np.zeros((max(which) + 1, 4), np.float32)), as_they_are)
-        places = buffer.shuffle(np.asarray(which), torch.Generator().manual_seed(seed))
+        places = disk.shuffle_blocks(np.asarray(which), 4, torch.Generator().manual_seed(seed))
         assert places.sort().values.tolist() == list(range(len(which)))
         return np.asarray(which)[places.numpy()]
 
@@ -130,7 +129,7 @@ def test_a_round_of_rows_is_read_once(small_buffer, on_disk, monkeypatch):
     buffer, n_read = disk.Buffer(on_disk(X), as_they_are), []
     read = disk.Buffer._read
     monkeypatch.setattr(disk.Buffer, "_read", lambda *args: n_read.append(1) or read(*args))
-    order = buffer.shuffle(np.arange(2_000), torch.Generator().manual_seed(0)).numpy()
+    order = disk.shuffle_blocks(np.arange(2_000), 4, torch.Generator().manual_seed(0)).numpy()
     for batch in np.array_split(order, 250):
         np.testing.assert_array_equal(buffer.take(batch), X[batch])
     assert 125 <= len(n_read) <= 135  # 16 rows each; few are read twice, where a batch straddles

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 #: Places on a strip at which a mask may begin.
 PLACES = 2**20
@@ -27,9 +31,9 @@ class Chances:
         self._generator = torch.Generator(device)
         self._strips: dict[float, Tensor] = {}
 
-    def masks(self, seed: int, n_rows: int) -> Masks:
-        """Masks that the seed decides, whatever came before."""
-        return Masks(self, self._generator.manual_seed(seed), n_rows)
+    def masks(self, seed: int, n_rows: int, places: Int[Tensor, " p"] | None = None) -> Masks:
+        """Masks for a batch of so many rows, or for some of them; the seed alone decides."""
+        return Masks(self, self._generator.manual_seed(seed), n_rows, places)
 
     def cut(self, n_values: int, rate: float, generator: torch.Generator) -> Tensor:
         """So many values from a place that the generator chooses; part of the strip, not a copy."""
@@ -47,24 +51,43 @@ class Chances:
 
 @dataclass(frozen=True)
 class Masks:
-    """Chances for the first rows of what a map is given; those below, the exemplars, stay whole."""
+    """Chances for the rows of a batch, or for those in some places of it, with which the others go.
+
+    What a map is given below them, the exemplars, stays whole.
+    """
 
     chances: Chances
     generator: torch.Generator
     n_rows: int
+    places: Int[Tensor, " p"] | None = None
+
+    @property
+    def n_here(self) -> int:
+        """Rows that are here."""
+        return self.n_rows if self.places is None else len(self.places)
+
+    def normal(self, *shape: int) -> Tensor:
+        """Normal random numbers of a shape, for each row that is here."""
+        device = self.generator.device
+        drawn = torch.randn((self.n_rows, *shape), generator=self.generator, device=device)
+        return drawn if self.places is None else drawn[self.places]
 
     def draw(self, values: Tensor, rate: float) -> Tensor:
         """Zeros for the share of the values to be dropped; the others are such that the mean is 1.
 
         Not to be written to.
         """
-        values = values[: self.n_rows]
-        return self.chances.cut(values.numel(), rate, self.generator).view_as(values)
+        values = values[: self.n_here]
+        if self.places is None:
+            return self.chances.cut(values.numel(), rate, self.generator).view_as(values)
+        width = values.shape[1]
+        whole = self.chances.cut(self.n_rows * width, rate, self.generator)
+        return whole.view(self.n_rows, width)[self.places]
 
 
 def drop(values: Tensor, rate: float, masks: Masks | None) -> Tensor:
     """Set a random share of the values to zero and enlarge the rest, so that the mean stays."""
     if masks is None or rate == 0:
         return values
-    dropped = values[: masks.n_rows] * masks.draw(values, rate)
-    return torch.cat([dropped, values[masks.n_rows :]]) if len(dropped) < len(values) else dropped
+    dropped = values[: masks.n_here] * masks.draw(values, rate)
+    return torch.cat([dropped, values[masks.n_here :]]) if len(dropped) < len(values) else dropped

@@ -54,6 +54,32 @@ def chunks(X: Any) -> Iterator[Any]:
             release(X)
 
 
+def sizes_of_buffer(n_features: int) -> tuple[int, int]:
+    """Rows of a block, and blocks that are held at once."""
+    per_block = max(1, BLOCK // (4 * n_features))
+    return per_block, max(1, BUFFER // (per_block * 4 * n_features))
+
+
+def shuffle_blocks(
+    which: Int[ndarray, " w"], n_features: int, generator: torch.Generator
+) -> Int[Tensor, " w"]:
+    """Places in ``which``, numbers in ascending order, such that each block is read once.
+
+    Blocks are shuffled, and dealt into rounds of as many as the buffer holds; within a round all
+    rows are shuffled. Rows sorted by class are mixed all the same, since a round has hundreds of
+    blocks from anywhere.
+    """
+    per_block, n_slots = sizes_of_buffer(n_features)
+    _, starts = np.unique(which // per_block, return_index=True)
+    blocks = torch.arange(len(which)).tensor_split(starts[1:].tolist())
+    order = torch.randperm(len(blocks), generator=generator).tolist()
+    rounds = []
+    for start in range(0, len(order), n_slots):
+        places = torch.cat([blocks[block] for block in order[start : start + n_slots]])
+        rounds.append(places[torch.randperm(len(places), generator=generator)])
+    return torch.cat(rounds)
+
+
 class Buffer:
     """Blocks of a table on disk that are held in memory: the last ones that rows were taken of.
 
@@ -62,9 +88,7 @@ class Buffer:
 
     def __init__(self, X: Any, prepare: Callable[[ndarray, ndarray], None]) -> None:
         self._X, self._prepare = X, prepare
-        row_bytes = 4 * X.shape[1]
-        self._per_block = max(1, BLOCK // row_bytes)
-        self._n_slots = max(1, BUFFER // (self._per_block * row_bytes))
+        self._per_block, self._n_slots = sizes_of_buffer(X.shape[1])
         self._rows = torch.empty(self._n_slots * self._per_block, X.shape[1], dtype=torch.float32)
         self._slot_of = np.full(-(-len(X) // self._per_block), -1)
         self._block_in = np.full(self._n_slots, -1)
@@ -92,22 +116,6 @@ class Buffer:
     def _where(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
         """Which rows of the buffer are these, of blocks that are held."""
         return torch.from_numpy(self._slot_of[blocks] * self._per_block + places)
-
-    def shuffle(self, which: Int[ndarray, " w"], generator: torch.Generator) -> Int[Tensor, " w"]:
-        """Places in ``which``, numbers in ascending order, such that each block is read once.
-
-        Blocks are shuffled, and dealt into rounds of as many as the buffer holds; within a round
-        all rows are shuffled. Rows sorted by class are mixed all the same, since a round has
-        hundreds of blocks from anywhere.
-        """
-        _, starts = np.unique(which // self._per_block, return_index=True)
-        blocks = torch.arange(len(which)).tensor_split(starts[1:].tolist())
-        order = torch.randperm(len(blocks), generator=generator).tolist()
-        rounds = []
-        for start in range(0, len(order), self._n_slots):
-            places = torch.cat([blocks[block] for block in order[start : start + self._n_slots]])
-            rounds.append(places[torch.randperm(len(places), generator=generator)])
-        return torch.cat(rounds)
 
     def _hold(self, blocks: Int[ndarray, " b"]) -> None:
         """Read the blocks that are not held yet; of the others, those read first make room."""

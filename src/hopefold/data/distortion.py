@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -25,16 +26,16 @@ def distort(
     rows: Float[Tensor, "n pixels"],
     image_shape: tuple[int, int],
     how: str,
-    generator: torch.Generator,
+    normal: Callable[..., Tensor],
 ) -> Float[Tensor, "n pixels"]:
     """Each image distorted in its own way, at random; ``"elastic"``: also warped.
 
-    What comes in from outside looks like the border.
+    ``normal`` gives normal random numbers of a shape for each image. What comes in from outside
+    looks like the border.
     """
 
     def draw(deviation: float, *shape: int) -> Tensor:
-        size = (len(rows), *shape)
-        return deviation * torch.randn(size, generator=generator, device=rows.device)
+        return deviation * normal(*shape)
 
     images = rows.reshape(-1, 1, *image_shape)
     linear = torch.eye(2, device=rows.device) + draw(LINEAR, 2, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from hopefold.data.disk import Buffer, chunks, is_on_disk
+from hopefold.data.disk import Buffer, chunks, is_on_disk, shuffle_blocks
 from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidInput
 
@@ -65,7 +66,7 @@ class Rows:
     def shuffle(self, which: ndarray, generator: torch.Generator) -> Int[Tensor, " w"]:
         """Places in ``which``, all of them in random order, such that rows are quick to fetch."""
         if self._buffer:
-            return self._buffer.shuffle(which, generator)
+            return shuffle_blocks(which, self.n_features, generator)
         return torch.randperm(len(which), generator=generator)
 
     def subset(self, which: ndarray) -> Rows:
@@ -85,6 +86,16 @@ class Rows:
         rows = self.scale.apply(self._take(which))
         x = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
         return x if out is None else out.copy_(x)
+
+    def here(
+        self, which: ndarray, out: Float[Tensor, "n features"] | None = None
+    ) -> Float[Tensor, "n features"]:
+        """Those of `fetch`, of rows that this process has."""
+        return self.fetch(which, out)
+
+    def each(self, work: Callable[[Rows], ndarray], which: ndarray | None = None) -> ndarray:
+        """What some work makes of each of these rows, or of all, in their order."""
+        return work(self if which is None else self.subset(which))
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
         """Rows like those of `fetch`, but sparse rows stay sparse and go without the shift.
@@ -131,6 +142,69 @@ class _Subset(Rows):
 
     def _numbers(self, which: ndarray | slice) -> ndarray | slice:
         return self._which[which]
+
+
+class DealtRows(Rows):
+    """A table of which each process has some rows, from one number to another.
+
+    All processes ask for the same rows at the same time; each fetches what it has, and ``all_of``
+    makes known what each has found.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        bounds: Sequence[int],
+        rank: int,
+        all_of: Callable[[Any], list[Any]],
+        *,
+        by_blocks: bool,
+    ) -> None:
+        self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
+        self._mine, self._all_of, self._by_blocks = rows, all_of, by_blocks
+        self._n_rows = bounds[-1]
+        self._first, self._last = bounds[rank], bounds[rank + 1]
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def shuffle(self, which: ndarray, generator: torch.Generator) -> Int[Tensor, " w"]:
+        """As one process that had the whole table would."""
+        if self._by_blocks:
+            return shuffle_blocks(which, self.n_features, generator)
+        return torch.randperm(len(which), generator=generator)
+
+    def subset(self, which: ndarray) -> Rows:
+        """Not for this kind: `each` is."""
+        raise NotImplementedError
+
+    def here(
+        self, which: ndarray, out: Float[Tensor, "n features"] | None = None
+    ) -> Float[Tensor, "n features"]:
+        """Rows that this process has."""
+        return self._mine.fetch(which - self._first, out)
+
+    def fetch(
+        self, which: ndarray | slice, out: Float[Tensor, "n features"] | None = None
+    ) -> Float[Tensor, "n features"]:
+        """The rows with these numbers, from wherever they are."""
+        numbers = np.arange(self._n_rows)[which] if isinstance(which, slice) else which
+        x = torch.from_numpy(self.each(lambda rows: rows.fetch(slice(None)).numpy(), numbers))
+        return x if out is None else out.copy_(x)
+
+    def fetch_for_clustering(self, which: ndarray) -> Any:
+        """The same."""
+        return self.fetch(which).numpy()
+
+    def each(self, work: Callable[[Rows], ndarray], which: ndarray | None = None) -> ndarray:
+        """The work on a row is done where the row is, and what it makes is known to all."""
+        numbers = np.arange(self._n_rows) if which is None else which
+        places = np.flatnonzero((self._first <= numbers) & (numbers < self._last))
+        here = self._mine.subset(numbers[places] - self._first)
+        found = self._all_of((places, work(here) if len(places) else None))
+        order = np.concatenate([theirs for theirs, _ in found])
+        made: ndarray = np.concatenate([some for _, some in found if some is not None])
+        return made[np.argsort(order)]
 
 
 def float_types(X: Any) -> list[type]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -94,8 +95,14 @@ def can_be_shared(rows: ndarray) -> bool:
     return flags.writeable and flags.forc and rows.dtype in (np.float32, np.float64)
 
 
-def learn_scale(X: Any, how: str | None) -> Scale:
+def _only_mine(part: Any) -> list[Any]:
+    return [part]
+
+
+def learn_scale(X: Any, how: str | None, all_of: Callable[[Any], list[Any]] = _only_mine) -> Scale:
     """The scale of a table, dense or CSR.
+
+    Where X is a part of it, ``all_of`` gives what was found in each part.
 
     ``standard``: every column to mean 0 and standard deviation 1. ``range``: one shift and one gain
     for the whole table, so that it spans [0, 1]: pixels keep their proportions. ``None``: leave it.
@@ -105,23 +112,26 @@ def learn_scale(X: Any, how: str | None) -> Scale:
     n_features = X.shape[1]
     if how is None:
         return Scale(np.zeros(n_features), np.ones(n_features))
-    low, high = _column_range(X)
+    ranges = np.array(all_of(_column_range(X)))
+    low, high = ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)
     magnitude = np.maximum(np.abs(low), np.abs(high))
     magnitude[magnitude < TINY] = 1
     constant = (low == high) | (high / magnitude - low / magnitude < TINY / magnitude)
     if how == "auto" and sparse.issparse(X):
         shift, gain = np.zeros(n_features), 1 / magnitude
-    elif how == "range" or (how == "auto" and _look_like_pixels(X, low / 2, high / 2)):
+    elif how == "range" or (how == "auto" and _look_like_pixels(X, low / 2, high / 2, all_of)):
         half = high.max() / 2 - low.min() / 2  # the whole may be beyond all numbers
         shift = np.full(n_features, low.min())
         gain = np.full(n_features, 0.5 / half if half > TINY else 1.0)
     else:
-        shift, deviation = _mean_and_deviation(X, magnitude)
+        shift, deviation = _mean_and_deviation(X, magnitude, all_of)
         gain = 1 / np.where(constant, 1, deviation)
     return Scale(np.where(constant, low, shift), np.where(constant, 0, gain))
 
 
-def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
+def _look_like_pixels(
+    X: ndarray, low: ndarray, high: ndarray, all_of: Callable[[Any], list[Any]]
+) -> bool:
     """Do the columns share one range? Theirs are given in halves, whose differences are numbers.
 
     All start near one common floor, and more than half of them right on it, as numbers without
@@ -136,7 +146,8 @@ def _look_like_pixels(X: ndarray, low: ndarray, high: ndarray) -> bool:
     if (low - floor > 0.1 * (ceiling - floor)).any() or (low == floor).mean() <= 0.5:
         return False
     faint = high - floor < 0.5 * (ceiling - floor)
-    sample = X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint]
+    samples = all_of(X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint])
+    sample = np.concatenate(samples)
     dark = (sample / 2 <= low[faint]).mean(axis=0) > 0.9
     return bool(faint.mean() < 0.5 and dark.all())
 
@@ -150,10 +161,19 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
     return low.astype(np.float64), high.astype(np.float64)
 
 
-def _mean_and_deviation(X: Any, magnitude: ndarray) -> tuple[ndarray, ndarray]:
+def _mean_and_deviation(
+    X: Any, magnitude: ndarray, all_of: Callable[[Any], list[Any]]
+) -> tuple[ndarray, ndarray]:
     """By chunks, and relative to the magnitude of a column: no square over- or underflows."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
     unit = 1 / magnitude
     for chunk in (rows.astype(np.float64) for rows in chunks(X)):
         scaler.partial_fit(chunk @ sparse.diags_array(unit) if sparse.issparse(X) else chunk * unit)
-    return scaler.mean_ * magnitude, np.sqrt(scaler.var_) * magnitude
+    parts = all_of((X.shape[0], scaler.mean_, scaler.var_))
+    if len(parts) == 1:
+        return scaler.mean_ * magnitude, np.sqrt(scaler.var_) * magnitude
+    n_rows, means, variances = (np.array(values) for values in zip(*parts, strict=True))
+    shares = (n_rows / n_rows.sum())[:, None]
+    mean = (shares * means).sum(axis=0)
+    variance = (shares * (variances + (means - mean) ** 2)).sum(axis=0)
+    return mean * magnitude, np.sqrt(variance) * magnitude

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import glob, has_magic
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -61,15 +62,21 @@ def is_list_of_batches(X: Any) -> bool:
     return isinstance(X, list) and bool(X) and all(_is_pair(batch) for batch in X)
 
 
-def read_all(source: Any, label: Any) -> Table:
-    """Read a stream from the first row to the last, to learn from it.
+def read_all(source: Any, label: Any, *, part: int = 0, n_parts: int = 1) -> Table:
+    """Read a stream from the first row to the last, to learn from it, or one part of it.
 
-    ``label`` names the label column of a Parquet source; others give pairs (X, y).
+    ``label`` names the label column of a Parquet source, whose row groups are dealt out to parts
+    of about the same number of rows; other streams give pairs (X, y), and have one part.
     """
     if _is_parquet(source):
         if label is None:
             raise InvalidInput("give y the name of the label column, e.g. fit(path, 'label').")
-        batches = _read_parquet(source, label, None)
+        batches = _read_parquet(source, label, None, part, n_parts)
+    elif n_parts > 1:
+        raise InvalidInput(
+            "several processes learn from Parquet files, of which each reads its part, or from "
+            "arrays that each of them has: give one of these."
+        )
     elif label is not None:
         raise InvalidInput("a stream of batches gives pairs (X, y): leave y out.")
     else:
@@ -98,14 +105,13 @@ def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndar
     return (batch.X for batch in batches)
 
 
-def _read_parquet(source: Any, label: Any, columns: Sequence[str] | None) -> Iterator[Batch]:
+def _read_parquet(
+    source: Any, label: Any, columns: Sequence[str] | None, part: int = 0, n_parts: int = 1
+) -> Iterator[Batch]:
     pyarrow, dataset, parquet = _pyarrow()
     if not _is_dataset(source):
-        path = Path(source)
-        if not path.exists():
-            raise DataNotFound(f"{path} does not exist: give a Parquet file or a folder of them.")
-        with _naming(path):
-            source = dataset.dataset(path, format="parquet")
+        with _naming(source):
+            source = dataset.dataset(_existing(source), format="parquet")
     fragments = sorted(source.get_fragments(), key=lambda fragment: fragment.path)
     if not fragments:
         raise InvalidInput("the folder has no Parquet file.")
@@ -115,13 +121,16 @@ def _read_parquet(source: Any, label: Any, columns: Sequence[str] | None) -> Ite
         _check_schema(_schema(fragment), fragment.path, first, fragments[0].path, features, label)
     dtype = _float_type(first, features)
     wanted = features if label is None else [*features, label]
-    for fragment in fragments:
+    shares = _deal(fragments, part, n_parts) if n_parts > 1 else [None] * len(fragments)
+    for fragment, groups in zip(fragments, shares, strict=True):
+        if groups == []:
+            continue
         with _naming(fragment.path):
             file = parquet.ParquetFile(
                 fragment.path, filesystem=fragment.filesystem, pre_buffer=False, buffer_size=2**16
             )
             batches = file.iter_batches(
-                max(1, BATCH // len(wanted)), columns=wanted, use_threads=False
+                max(1, BATCH // len(wanted)), columns=wanted, use_threads=False, row_groups=groups
             )
         while True:
             with _naming(fragment.path):
@@ -134,6 +143,34 @@ def _read_parquet(source: Any, label: Any, columns: Sequence[str] | None) -> Ite
             y = None if label is None else _labels(batch.column(label))
             yield Batch(X, y, np.array(features, dtype=object))
         pyarrow.default_memory_pool().release_unused()
+
+
+def _existing(source: str | PathLike[str]) -> Any:
+    """The path of a file or folder, or those of all files that a pattern names."""
+    path = Path(source)
+    if path.exists():
+        return path
+    found = sorted(glob(str(path), recursive=True)) if has_magic(str(path)) else []
+    if not found:
+        raise DataNotFound(f"{path} does not exist: give a Parquet file or a folder of them.")
+    return found
+
+
+def _deal(fragments: Sequence[Any], part: int, n_parts: int) -> list[list[int]]:
+    """The row groups of each file that are in a part: neighbours, of about as many rows."""
+    sizes = []
+    for number, fragment in enumerate(fragments):
+        with _naming(fragment.path):
+            groups = fragment.row_groups
+        sizes += [(number, group.id, group.num_rows) for group in groups]
+    ends = np.cumsum([n_rows for _, _, n_rows in sizes])
+    middles = ends - np.array([n_rows for _, _, n_rows in sizes]) / 2
+    owners = np.minimum((middles * n_parts / max(ends[-1], 1)).astype(int), n_parts - 1)
+    mine: list[list[int]] = [[] for _ in fragments]
+    for (number, group, _), owner in zip(sizes, owners, strict=True):
+        if owner == part:
+            mine[number].append(group)
+    return mine
 
 
 def _features(schema: Any, label: Any, columns: Sequence[str] | None, path: str) -> list[str]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,10 +17,10 @@ from torch import nn
 
 from hopefold.core.neighbors import class_shares, decide, nearest
 from hopefold.data.columns import Columns
-from hopefold.data.disk import chunks, is_on_disk
-from hopefold.data.rows import Rows
+from hopefold.data.disk import BUFFER, chunks, is_on_disk
+from hopefold.data.rows import DealtRows, Rows
 from hopefold.data.scaling import Scale, learn_scale
-from hopefold.data.seen import sketch
+from hopefold.data.seen import KEPT, sketch
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
 from hopefold.data.tables import Table, as_table
 from hopefold.errors import (
@@ -36,6 +36,7 @@ from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
 from hopefold.estimators.memory import what_was_wanted
 from hopefold.estimators.parameters import PASSING, Parameters
+from hopefold.training.world import ALL_MINE, Dealing, World, this_world
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -54,6 +55,9 @@ class SupervisedEmbedding(
 
     #: How the columns of a table become features; ``None`` for a model that was given arrays.
     columns_: Columns | None = None
+
+    #: Can several processes learn one map, each from a share of the rows?
+    _learns_in_parts: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the map, and the exemplars, from labelled rows.
@@ -89,29 +93,71 @@ class SupervisedEmbedding(
             ) from error
 
     def _fit(self, X: Any, y: Any) -> Self:
-        names, columns = None, None
+        world = this_world()
+        names, columns, dealt = None, None, False
+        if world.size > 1 and not self._learns_in_parts:
+            raise InvalidParameter(
+                f"{type(self).__name__} learns in one process, and there are {world.size}: start "
+                "it without torchrun, or use HOPE or S-HOPE."
+            )
         if isinstance(X, Table):
             X, y, names, columns = X.X, X.y if y is None else y, X.names, X.columns
         elif is_stream(X) or (y is None and is_list_of_batches(X)):
-            X, y, names = read_all(X, y)
-        X, y = checks.check_rows(self, X, y, fitting=True, names=names)
+            part, n_parts = world.rank, world.size
+            source, label, dealt = X, y, n_parts > 1
+            X, y, names = world.together(
+                lambda: read_all(source, label, part=part, n_parts=n_parts)
+            )
+        X, y = world.together(lambda: checks.check_rows(self, X, y, fitting=True, names=names))
         self.columns_ = columns
         self._check_parameters()
+        dealing, y = self._deal(world, X, y, dealt=dealt)
         classes, labels = np.unique(y, return_inverse=True)
         checks.check_classes(classes, len(labels))
         if self.exemplars is not None:
             checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
         random = checks.check_seed(self.random_state)
-        scale = learn_scale(X, self._how_to_scale())
-        rows = Rows.prepare(X, scale, getattr(self, "feature_names_in_", None))
+        if self.random_state is None and world.size > 1:
+            random = np.random.RandomState(world.from_first(random.randint(2**31)))
+        scale = learn_scale(X, self._how_to_scale(), *([world.all_of] if dealt else []))
+        feature_names = getattr(self, "feature_names_in_", None)
+        rows = world.together(lambda: Rows.prepare(X, scale, feature_names))
+        if dealing.bounds is not None:
+            by_blocks = len(labels) * X.nbytes // max(1, len(X)) > BUFFER
+            rows = DealtRows(rows, dealing.bounds, world.rank, world.all_of, by_blocks=by_blocks)
         weights = checks.check_class_weight(self.class_weight, classes, y)
         task = self._task(rows, scale, labels, classes, weights, random)
+        world.agree("seeds", task.seed)
         with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
-            learned = self._learn(task, random)
+            learned = self._learn(replace(task, dealing=dealing), random)
         self._publish(learned, task)
-        self.seen_: Any = sketch(X)
+        self.seen_: Any = self._sketch(world, X, dealt=dealt)
         self.n_rows_: int | None = len(labels)
         return self
+
+    def _deal(self, world: World, X: Any, y: ndarray, *, dealt: bool) -> tuple[Dealing, ndarray]:
+        """Which rows are for this process, and the labels of all rows."""
+        if world.size == 1:
+            return ALL_MINE, y
+        names = getattr(self, "feature_names_in_", None)
+        world.agree("columns", X.shape[1] if names is None else names.tolist())
+        settings = {k: v for k, v in self.get_params().items() if k not in ("verbose", "device")}
+        world.agree("settings", repr(settings))
+        if not dealt:
+            world.agree("rows", X.shape)
+            world.agree("rows", sketch(X).tolist())
+            world.agree("labels", y.tolist())
+            return Dealing(world), y
+        world.agree("numbers", X.dtype)
+        kinds = {labels.dtype.kind for labels in world.all_of(y[:1])}
+        if len(kinds) > 1:
+            raise InvalidInput("labels are numbers in some files and text in others: use one kind.")
+        n_rows = world.all_of(len(y))
+        return Dealing(world, (0, *np.cumsum(n_rows).tolist())), world.joined(y)
+
+    def _sketch(self, world: World, X: Any, *, dealt: bool) -> ndarray:
+        mine = sketch(X)
+        return np.unique(world.joined(mine))[:KEPT] if dealt else mine
 
     def _task(
         self,
@@ -319,7 +365,9 @@ class SupervisedEmbedding(
         if learned.exemplars is not None:
             exemplars = scale.undo(learned.exemplars)
             references = Rows(exemplars, scale)
-        self.reference_embedding_ = embed(learned.map, references, task.device)
+        self.reference_embedding_ = references.each(
+            lambda rows: embed(learned.map, rows, task.device)
+        )
         self.reference_labels_ = classes[learned.labels]
         self.exemplars_: Any = exemplars
         self.map_, self.scale_, self.precision_ = learned.map, scale, learned.precision
@@ -336,7 +384,7 @@ class SupervisedEmbedding(
         """How the references judge the rows that the map was learned from."""
         points = self.reference_embedding_
         if learned.exemplars is not None:
-            points = embed(learned.map, task.rows, task.device)
+            points = task.rows.each(lambda rows: embed(learned.map, rows, task.device))
         everything = np.arange(len(task.labels))
         references = self.reference_embedding_
         return float(mistakes(task, everything, points, references, learned.labels).mean())

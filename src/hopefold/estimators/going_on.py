@@ -20,6 +20,7 @@ from hopefold.estimators.gradient import GradientEmbedding
 from hopefold.estimators.learning import Attempt, Learned, Start, Task, mistakes, start_exemplars
 from hopefold.training.loop import Run
 from hopefold.training.optimizers import make_optimizer
+from hopefold.training.world import this_world
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -82,6 +83,8 @@ class Incremental(GradientEmbedding):
     def _go_on(self, X: Any, y: Any, classes: Any) -> Self:
         self._check_parameters()
         self._check_going_on()
+        if (size := this_world().size) > 1:
+            raise InvalidParameter(f"partial_fit learns in one process, and there are {size}: fit.")
         going = self.__sklearn_is_fitted__()
         if going:
             X, y = checks.check_more_rows(self, X, y)

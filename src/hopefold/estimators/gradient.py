@@ -62,8 +62,8 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
             return super()._learn(task, random)
         unseeded = self.random_state is None
         seed = random.randint(2**31) if unseeded else 0
-        minutes = self.checkpoint_minutes
-        with hold(self.checkpoint, self._identity(task), seed, minutes) as checkpoint:
+        identity, minutes = self._identity(task), self.checkpoint_minutes
+        with hold(self.checkpoint, identity, seed, minutes, task.dealing.world) as checkpoint:
             if unseeded:  # that of the fit that goes on here
                 random = np.random.RandomState(checkpoint.seed)
                 task = replace(task, seed=random.randint(2**31))
@@ -103,5 +103,6 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         title = type(self).__name__
         if like is not None:
             settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"
-        with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
+        verbose = self.verbose > 0 and task.dealing.world.is_first
+        with Progress(title, settings.max_epochs, verbose=verbose) as progress:
             return learn(self, task, training, held_out, settings, progress)

@@ -54,6 +54,8 @@ OBJECTIVES = ("collapse", "spread")
 class HighOrderEmbedding(Explaining):
     """What HOPE and S-HOPE share: joint exemplars or pairs, and products of features."""
 
+    _learns_in_parts: ClassVar = True
+
     exemplars: str | None = "joint"
     objective: str = "collapse"
     conditional: bool = False

@@ -18,12 +18,13 @@ from hopefold.core.neighbors import decide
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
-from hopefold.estimators.losses import Batch, Loss
+from hopefold.estimators.losses import Batch, Loss, Whole
 from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run, minimise
 from hopefold.training.optimizers import Groups, Known
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
+from hopefold.training.world import ALL_MINE, Dealing
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -58,6 +59,7 @@ class Task:
     device: torch.device
     seed: int
     checkpoint: Checkpoint | None = None
+    dealing: Dealing = ALL_MINE
 
     @property
     def n_classes(self) -> int:
@@ -172,6 +174,7 @@ def begin(
     groups = {"map": list(learning_map.parameters())}
     if task.exemplars == "joint":
         groups["exemplars"] = [attempt.exemplars]
+    task.dealing.world.level([*learning_map.state_dict().values(), attempt.exemplars])
     return attempt, groups, start
 
 
@@ -249,7 +252,7 @@ def judge(
 
 
 def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:
-    return embed(map_, task.rows.subset(which), task.device)
+    return task.rows.each(lambda rows: embed(map_, rows, task.device), which)
 
 
 class Attempt:
@@ -287,11 +290,16 @@ class Attempt:
     def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor | Known:
         """The loss of the rows with these numbers, with masks that the seed decides."""
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
-            self._numbers, self._batch = numbers, self._fetch(self._training[numbers.numpy()])
+            self._numbers, self._batch = numbers, self._next(self._training[numbers.numpy()])
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
-        masks = self._chances.masks(seed, len(numbers))
-        return self._loss(self._learning_map, self._batch, masks)
+        whole, world = self._batch.whole, self._task.dealing.world
+        masks = self._chances.masks(seed, len(numbers), whole.places if whole else None)
+        loss = self._loss(self._learning_map, self._batch, masks)
+        if world.size > 1:
+            assert isinstance(loss, Known)  # checked before the fit
+            world.add_up([loss.value, *loss.slopes.values()])
+        return loss
 
     def learned_exemplars(self) -> Float[Tensor, "z features"]:
         """The exemplars as they stand; nothing is learned for a column that is constant."""
@@ -310,15 +318,32 @@ class Attempt:
 
         return now
 
+    def _next(self, which: ndarray) -> Batch:
+        """A batch: its rows, or those of them that are for this process."""
+        dealing = self._task.dealing
+        if dealing.world.size == 1:
+            return self._fetch(which)
+        everyones = dealing.places(which)
+        places = everyones[dealing.world.rank]
+        order = torch.from_numpy(np.argsort(np.concatenate(everyones)))
+
+        def gather(points: Tensor) -> Tensor:
+            return dealing.world.rows_of_all(points, list(map(len, everyones)))[order]
+
+        labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
+        weights = self._weights[labels] if self._weighted else None
+        here = torch.from_numpy(places).to(self._task.device)
+        return replace(self._fetch(which[places]), whole=Whole(here, labels, weights, gather))
+
     def _fetch(self, which: ndarray) -> Batch:
-        """Rows of a batch, in memory that was that of the last one."""
+        """Rows that are here, in memory that was that of the last ones."""
         task, n_rows, n_exemplars = self._task, len(which), len(self.exemplars)
         if len(self._table) < n_rows + n_exemplars:
             self._table = self._table.new_empty(n_rows + n_exemplars, task.rows.n_features)
         if task.device.type == "cpu":
-            task.rows.fetch(which, out=self._table[:n_rows])
+            task.rows.here(which, out=self._table[:n_rows])
         else:
-            self._table[:n_rows] = task.rows.fetch(which)
+            self._table[:n_rows] = task.rows.here(which)
         labels = torch.from_numpy(task.labels[which]).to(task.device)
         return Batch(
             numbers=which,

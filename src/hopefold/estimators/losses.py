@@ -30,6 +30,22 @@ NO_PULL = 1e-12
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A batch of which only some rows are here, in certain places; the others are elsewhere."""
+
+    places: Int[Tensor, " n"]
+    labels: Int[Tensor, " b"]
+    weights: Float[Tensor, " b"] | None
+    #: From the points of the rows that are here to those of all rows.
+    gather: Callable[[Tensor], Tensor]
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are here."""
+        return len(self.places) / len(self.labels)
+
+
+@dataclass(frozen=True)
 class Batch:
     """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
 
@@ -43,6 +59,8 @@ class Batch:
     varies: Float[Tensor, " features"]
     exemplar_labels: Int[Tensor, " z"]
     exemplar_weights: Float[Tensor, " z"] | None
+    #: The rows of the whole batch, where some of them are in other processes.
+    whole: Whole | None = None
 
     @property
     def x(self) -> Float[Tensor, "n features"]:
@@ -57,7 +75,8 @@ class Batch:
 #: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
 Loss = Callable[[Any, Batch, Masks | None], Tensor | Known]
 
-#: From the points of rows and of exemplars below them to a loss, and its gradients to both.
+#: From the points of rows and of exemplars below them to a loss, and its gradients to both: what is
+#: here of them, such that all processes together have the whole.
 Measure = Callable[[Tensor, Batch], tuple[Tensor, tuple[Tensor, ...]]]
 
 
@@ -88,9 +107,15 @@ def by_exemplars(*, spread: bool, nudge: float) -> Loss:
     def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
         y, exemplars = points.tensor_split([len(batch.labels)])
         labels, weights = batch.exemplar_labels, batch.exemplar_weights
-        return exemplar_slopes(
+        if not len(y):
+            return points.new_zeros(()), (y, torch.zeros_like(exemplars))
+        value, slopes = exemplar_slopes(
             y, batch.labels, exemplars, labels, batch.weights, weights, spread=spread
         )
+        if batch.whole is None:
+            return value, slopes
+        share = batch.whole.share
+        return value * share, tuple(slope.mul_(share) for slope in slopes)
 
     return _by_formulas(measure, nudge, with_exemplars=True)
 
@@ -99,7 +124,14 @@ def by_pairs(*, conditional: bool, nudge: float) -> Loss:
     """Collapse onto pairs through a high-order map; with its gradient."""
 
     def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return pair_slopes(points, batch.labels, batch.weights, conditional=conditional)
+        whole = batch.whole
+        if whole is None:
+            return pair_slopes(points, batch.labels, batch.weights, conditional=conditional)
+        everywhere = whole.gather(points)
+        value, (slopes,) = pair_slopes(
+            everywhere, whole.labels, whole.weights, conditional=conditional
+        )
+        return value * whole.share, (slopes[whole.places],)
 
     return _by_formulas(measure, nudge, with_exemplars=False)
 
@@ -168,7 +200,7 @@ def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scal
     def distorted(map_: Any, batch: Batch, masks: Masks | None) -> Tensor | Known:
         assert masks is not None
         x = batch.x + constant.to(batch.x.device)
-        x = distort(x, image_shape, how, masks.generator) * kept.to(x.device)
+        x = distort(x, image_shape, how, masks.normal) * kept.to(x.device)
         return loss(map_, batch.with_rows(x), masks)
 
     return distorted

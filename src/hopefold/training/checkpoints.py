@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from types import FrameType
@@ -28,9 +28,11 @@ from hopefold.errors import (
     BrokenFile,
     CannotWrite,
     CheckpointWarning,
+    HopefoldError,
     InvalidParameter,
     Stopped,
 )
+from hopefold.training.world import ALONE, World
 
 try:
     import fcntl
@@ -53,15 +55,20 @@ class State(NamedTuple):
 class Checkpoint:
     """The states of a fit's runs in a file, written whole, each time in place of the last."""
 
-    def __init__(self, path: Path, identity: str, seed: int, minutes: float) -> None:
+    def __init__(
+        self, path: Path, identity: str, seed: int, minutes: float, world: World = ALONE
+    ) -> None:
         self._path, self._identity, self._minutes = path, identity, minutes
+        self._world = world
         self.seed = seed
         self._over: list[State] = []
         self._found: list[State] = []
         self._stop = False
         self._saved, self._cost = time.monotonic(), 0.0
-        if path.exists():
-            self._read()
+
+    def go_on(self, found: list[State], seed: int) -> None:
+        """Know the runs of the fit as they were written before, and the seed that it had."""
+        self._found, self.seed = found, seed
 
     def next_run(self) -> State | None:
         """Where the next run of the fit goes on, if it has begun before."""
@@ -96,7 +103,8 @@ class Checkpoint:
     def heeding_interrupts(self) -> Iterator[None]:
         """Ctrl-C waits until a step is over; a second one does not."""
         ours = (
-            threading.current_thread() is threading.main_thread()
+            self._world.size == 1
+            and threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
         if not ours:
@@ -114,25 +122,30 @@ class Checkpoint:
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _read(self) -> None:
+    def read(self) -> tuple[list[State], int]:
+        """The states in the file, if there is one, and the seed."""
+        if not self._path.exists():
+            return [], self.seed
         manifest, tensors = store.read(self._path)
         if manifest["kind"] != KIND:
             raise InvalidParameter(f"{self._path} is no checkpoint but a model: name another file.")
         if manifest["identity"] != self._identity:
             if manifest["over"]:
-                return
+                return [], self.seed
             raise InvalidParameter(
                 f"{self._path} is the checkpoint of another fit, of other data or settings, that "
                 "is not over: name another file, or remove it."
             )
-        runs, self.seed = manifest["runs"], manifest["seed"]
+        runs, seed = manifest["runs"], manifest["seed"]
         found: list[dict[str, Tensor]] = [{} for _ in runs]
         for name, tensor in tensors.items():
             number, _, rest = name.partition(".")
             found[int(number)][rest] = torch.from_numpy(tensor)
-        self._found = [State(*pair) for pair in zip(runs, found, strict=True)]
+        return [State(*pair) for pair in zip(runs, found, strict=True)], seed
 
     def _write(self, last: State | None, *, over: bool = False) -> None:
+        if not self._world.is_first:
+            return
         start = time.monotonic()
         states = [*self._over, *([] if last is None else [last])]
         manifest = {
@@ -162,15 +175,28 @@ class Checkpoint:
 
 @contextmanager
 def hold(
-    path: str | PathLike[str], identity: str, seed: int, minutes: float
+    path: str | PathLike[str], identity: str, seed: int, minutes: float, world: World = ALONE
 ) -> Iterator[Checkpoint]:
-    """The checkpoint of one fit at a time: a second process is told that the first one has it."""
+    """The checkpoint of one fit at a time: a second one is told that the first one has it.
+
+    Of several processes, the first reads it for all, and writes it.
+    """
     target = Path(os.path.realpath(path))
-    with _locked(target):
-        try:
-            checkpoint = Checkpoint(target, identity, seed, minutes)
-        except (LookupError, TypeError) as error:
-            raise BrokenFile(f"{path} is no checkpoint that makes sense ({error}).") from error
+    checkpoint = Checkpoint(target, identity, seed, minutes, world)
+    with ExitStack() as held:
+
+        def read() -> tuple[list[State], int]:
+            if not world.is_first:
+                return [], seed
+            held.enter_context(_locked(target))
+            try:
+                return checkpoint.read()
+            except (LookupError, TypeError, ValueError) as error:
+                if isinstance(error, HopefoldError):
+                    raise
+                raise BrokenFile(f"{path} is no checkpoint that makes sense ({error}).") from error
+
+        checkpoint.go_on(*world.from_first(world.together(read)))
         yield checkpoint
 
 

@@ -1,0 +1,159 @@
+"""Other processes that learn the same map: the only file that knows of them.
+
+`torchrun` starts the processes, torch.distributed lets them talk: gloo between CPUs, NCCL between
+GPUs. Each does the same steps in the same order on its share of the rows of every batch, and what
+adds up over rows is added up over processes. So all of them have the same weights at all times, and
+one process is the same code: a world of size 1, in which there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from hopefold.errors import HopefoldError, InvalidInput
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from numpy import ndarray
+
+T = TypeVar("T")
+
+#: How long a process waits for the others before it gives up: reading may take its time.
+PATIENCE = timedelta(minutes=30)
+
+
+@dataclass(frozen=True)
+class World:
+    """All processes of a fit, and which of them this one is."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Is it for this process to write and to speak?"""
+        return self.rank == 0
+
+    def all_of(self, mine: T) -> list[T]:
+        """What each process has, in the order of their ranks."""
+        if self.size == 1:
+            return [mine]
+        found: list[Any] = [None] * self.size
+        dist.all_gather_object(found, mine)
+        return found
+
+    def joined(self, mine: ndarray) -> ndarray:
+        """The arrays of all processes, one below the other."""
+        return mine if self.size == 1 else np.concatenate(self.all_of(mine))
+
+    def from_first(self, mine: T) -> T:
+        """What the first process has."""
+        if self.size == 1:
+            return mine
+        held = [mine]
+        dist.broadcast_object_list(held, src=0)
+        return held[0]
+
+    def level(self, tensors: Sequence[Tensor]) -> None:
+        """Give the tensors of all processes the values of the first."""
+        if self.size > 1:
+            for tensor in tensors:
+                held = tensor.detach().contiguous()
+                dist.broadcast(held, src=0)
+                tensor.detach().copy_(held)
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Give each tensor the sum of all processes, in one message."""
+        if self.size == 1:
+            return
+        together = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        dist.all_reduce(together)
+        parts = torch.split(together, [tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
+            tensor.copy_(part.view(tensor.shape))
+
+    def rows_of_all(self, mine: Tensor, counts: Sequence[int]) -> Tensor:
+        """Rows of all processes, so many of each, one below the other."""
+        padded = mine.new_zeros(max(counts), *mine.shape[1:])
+        padded[: len(mine)] = mine
+        found = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(found, padded)
+        return torch.cat([part[:count] for part, count in zip(found, counts, strict=True)])
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Do something that may fail in one process alone: then it fails in all of them."""
+        if self.size == 1:
+            return work()
+        done: T | None = None
+        wrong: HopefoldError | None = None
+        try:
+            done = work()
+        except HopefoldError as error:
+            wrong = error
+        failed = [error for error in self.all_of(wrong) if error is not None]
+        if failed:
+            raise failed[0]
+        return done  # type: ignore[return-value]
+
+    def agree(self, what: str, mine: Any) -> None:
+        """Do all processes have the same?"""
+        found = self.all_of(mine)
+        for rank, theirs in enumerate(found):
+            if theirs != found[0]:
+                raise InvalidInput(
+                    f"process {rank} has other {what} than process 0 ({_short(theirs)}, not "
+                    f"{_short(found[0])}): give all processes the same data and settings."
+                )
+
+
+ALONE = World()
+
+
+def this_world() -> World:
+    """The world that torchrun has started this process in, or one without others."""
+    if not dist.is_available():
+        return ALONE
+    if not dist.is_initialized():
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
+            return ALONE
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        dist.init_process_group(backend, timeout=PATIENCE)
+    return World(dist.get_rank(), dist.get_world_size())
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """Which rows are for which process: a part of each batch, or those it alone has read.
+
+    In the latter case, process r has the rows from ``bounds[r]`` to ``bounds[r + 1]``.
+    """
+
+    world: World = ALONE
+    bounds: tuple[int, ...] | None = None
+
+    def places(self, numbers: Int[ndarray, " n"]) -> list[Int[ndarray, " m"]]:
+        """For each process, where its rows are among these."""
+        if self.bounds is None:
+            return np.array_split(np.arange(len(numbers)), self.world.size)
+        owner = np.searchsorted(self.bounds, numbers, side="right") - 1
+        return [np.flatnonzero(owner == rank) for rank in range(self.world.size)]
+
+
+#: One process, which has all rows.
+ALL_MINE = Dealing()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,74 @@
+"""Several real processes learn what one would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import several
+from pyarrow import parquet
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
+
+
+def start(n_processes, *command, timeout=120, **options):
+    """A command in so many processes, on loopback."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return subprocess.run(
+        [*torchrun, f"--nproc-per-node={n_processes}", *map(str, command)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+        timeout=timeout,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of unequal length, with several row groups each."""
+    X, y = several.table()
+    folder = tmp_path_factory.mktemp("files")
+    for number, (first, last) in enumerate([(0, 8), (8, 80), (80, 101)]):
+        columns = {f"x{place}": column for place, column in enumerate(X[first:last].T)}
+        table = pa.table({**columns, "label": y[first:last]})
+        parquet.write_table(table, folder / f"{number}.parquet", row_group_size=20)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
+    """What one process finds."""
+    found = {name: steps(None) for name, steps in several.STEPS.items()}
+    return found | several.whole_fits(folder)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def together(request, folder, tmp_path_factory):
+    """What so many processes find, all of them the same, bit for bit."""
+    output = tmp_path_factory.mktemp("found") / "found.npz"
+    done = start(request.param, several.__file__, folder, output)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(np.load(output))
+
+
+@pytest.mark.parametrize("name", several.STEPS)
+def test_a_gradient_and_the_weights_after_ten_steps_are_those_of_one_process(alone, together, name):
+    np.testing.assert_allclose(together[name], alone[name], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("source", ["arrays", "files"])
+@pytest.mark.parametrize("name", several.METHODS)
+def test_a_whole_fit_is_that_of_one_process(alone, together, name, source):
+    wanted, found = alone[f"{name} {source}"], together[f"{name} {source}"]
+    assert np.abs(found - wanted).max() <= 1e-3 * np.ptp(wanted)
+
+
+@pytest.mark.parametrize("name", several.METHODS)
+def test_the_errors_that_are_told_are_those_of_one_process(alone, together, name):
+    np.testing.assert_allclose(together[f"{name} error"], alone[f"{name} error"], atol=0.02)
