@@ -16,7 +16,7 @@ from hopefold import SHOPE, load
 from hopefold.errors import HopefoldError
 
 TRIES = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
