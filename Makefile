@@ -3,22 +3,29 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
+INSTALL := $(RUN) pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-quick bench-speed bench-faults bench-paper pictures clean
+.PHONY: help demo test check format bench-quick bench-speed bench-faults bench-paper pictures lock audit clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map, write a report (demo/)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, imports"
 	@echo "make format  let ruff format and mend"
+	@echo "make lock    write requirements.lock anew, after constraints.txt has changed"
+	@echo "make audit   ask the advisory service about all dependencies (needs the network)"
 	@echo "make bench-quick  walk through the bench: few rows, few epochs (two minutes)"
 	@echo "make bench-speed  time against the least that the hardware allows (20 minutes)"
 	@echo "make bench-faults  make faults for real, and count which are survived (15 minutes)"
 	@echo "make bench-paper  every row of the paper's tables, one seed, on the test parts (hours)"
 
-$(READY): pyproject.toml constraints.txt
+# All but torch, of which each platform has a build of its own, is checked against requirements.lock.
+$(READY): pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli,dev]'
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) -c constraints.txt $(shell grep '^torch==' constraints.txt)
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	$(RUN) pip check
 	@touch $@
 
 demo: $(READY)
@@ -53,8 +60,16 @@ bench-paper: $(READY)
 	$(VENV)/bin/python benchmarks/fill_tables.py
 	$(RUN) hopefold.bench tables
 
+lock:
+	$(PYTHON) .ci/lock.py
+
+audit:
+	$(PYTHON) -m venv .audit
+	.audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.audit/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock
+
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .audit demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 pictures: demo
 	cp demo/map.png demo/exemplars.png docs/images/

@@ -222,7 +222,8 @@ def _manifest(header: bytes, size: int, path: str) -> dict[str, Any]:
         entries = parse_json(header[8:])
         manifest = parse_json(entries.pop("__metadata__")[_KEY])
         ends = [entry["data_offsets"][1] for entry in entries.values()]
-        if not isinstance(manifest, dict) or type(manifest["format"]) is not int:
+        version = manifest["format"] if isinstance(manifest, dict) else None
+        if type(version) is not int or version < 1:
             raise ValueError("no format version")
         wanted = int(len(header) + max(ends, default=0))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

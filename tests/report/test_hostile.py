@@ -27,7 +27,7 @@ HOSTILE = (
     f"javascript:{SCRIPT}",
     f"${{{SCRIPT}}}{{{{{SCRIPT}}}}}",
     f"--><iframe srcdoc='<script>top.{SCRIPT}</script>'>",
-    "</title></style><base href=//example.org/><meta http-equiv=refresh content=0;url=//example.org>",
+    "</title></style><base href=//a.b/><meta http-equiv=refresh content=0;url=//a.b>",
     f"=HYPERLINK('{SCRIPT}')\u2028\0\u202e",
 )
 
@@ -117,7 +117,8 @@ def listener():
             self.send_header("Access-Control-Allow-Origin", "*")
             self.end_headers()
 
-        do_POST = do_GET
+        def do_POST(self):
+            self.do_GET()
 
         def log_message(self, *_):
             pass
@@ -143,7 +144,8 @@ WAYS_OUT = """async where => {
         () => put("img", { src: `${at}img` }),
         () => put("script", { src: `${at}script` }),
         () => put("link", { rel: "stylesheet", href: `${at}style` }),
-        () => put("style", { textContent: `@import "${at}import"; body { background: url(${at}css) }` }),
+        () => put("style", { textContent: `@import "${at}import"` }),
+        () => put("style", { textContent: `body { background: url(${at}css) }` }),
         () => put("iframe", { src: `${at}frame` }),
         () => put("object", { data: `${at}object` }),
         () => put("video", { src: `${at}video` }),
@@ -156,7 +158,8 @@ WAYS_OUT = """async where => {
             document.querySelector("form[action]").submit();
         },
         () => put("script", { textContent: "window.inline = true" }),
-        () => { document.body.setAttribute("onclick", "window.handler = true"); document.body.click(); },
+        () => document.body.setAttribute("onclick", "window.handler = true"),
+        () => document.body.click(),
     ];
     for (const attempt of attempts) {
         try { await attempt(); } catch (error) { /* refused, as it should be */ }

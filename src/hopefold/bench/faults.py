@@ -82,6 +82,18 @@ FAULTS = {
         10_000,
         "strangers.model_files",
     ),
+    "tables": Fault(
+        "tables of every dtype and format, extreme and missing numbers, odd labels",
+        "points that are all finite, the same from a file; or our own error",
+        2_000,
+        "tables.of_any_kind",
+    ),
+    "formulas": Fault(
+        "text that a spreadsheet would run, in exported CSV",
+        "text, which comes back as it was",
+        5_000,
+        "tables.formulas",
+    ),
     "images": Fault(
         "images that are damaged, or claim to be vast",
         "read, or our own error that names the file, in 512 MB; no program started",

@@ -6,6 +6,7 @@ have not seen. Models are kept, by a run or by a figure before; what is not ther
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from hopefold.bench.run import Tell
 from hopefold.errors import InvalidParameter
 from hopefold.evaluation import exemplar_distances, knn_error
 from hopefold.report.figures import Panel, draw_galleries, draw_maps
+from hopefold.store import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,7 +80,7 @@ def make_figures(
             save(figure, path)
             tell(f"{path.name}: {path.stat().st_size / 1000:,.0f} kB")
     numbers = {"data": data, "part": part, **numbers_of(shown, parts), "versions": versions()}
-    (folder / f"{stem}.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    write_atomically(folder / f"{stem}.json", (json.dumps(numbers, indent=1) + "\n").encode())
 
 
 def figure_stem(data: str, *, final: bool) -> str:
@@ -165,4 +167,6 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure such that the same figure is the same file."""
     metadata = {"Date": None} if path.suffix == ".svg" else None
     with rc_context({"svg.hashsalt": "hopefold"}):
-        figure.savefig(path, dpi=DPI, metadata=metadata)
+        content = io.BytesIO()
+        figure.savefig(content, format=path.suffix[1:], dpi=DPI, metadata=metadata)
+    write_atomically(path, content.getvalue())

@@ -23,6 +23,7 @@ from hopefold.cli.info import info
 from hopefold.cli.interactions import interactions
 from hopefold.cli.predict import predict
 from hopefold.cli.report import report
+from hopefold.cli.shown import without_controls
 from hopefold.cli.transform import transform
 
 MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
@@ -146,7 +147,7 @@ def _let_go_of_standard_output() -> None:
 
 
 def _say(text: str) -> None:
-    print(f"hopefold: {' '.join(text.split())}", file=sys.stderr)
+    print(f"hopefold: {without_controls(' '.join(text.split()))}", file=sys.stderr)
 
 
 def _show_our_warnings() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hopefold.cli import declared, options, outputs, reading, shown
+from hopefold.errors import BrokenFile
 from hopefold.report.titles import title
 
 
@@ -24,12 +25,14 @@ def info(
     if as_json:
         shown.say(json.dumps(manifest, indent=2))
         return
+    try:
+        facts = {name: str(fact) for name, fact in _facts(manifest, tensors).items()}
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # it may not be ours
+        raise BrokenFile(f"{model} does not hold a model that makes sense ({error}).") from error
     kind = manifest["kind"]
     n_bytes = sum(tensor.nbytes for tensor in tensors.values())
     shown.say(f"{model}: {title(kind)}, {outputs.size(model)}, checksum right")
-    shown.facts(
-        _facts(manifest, tensors) | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"}
-    )
+    shown.facts(facts | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"})
 
 
 def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:

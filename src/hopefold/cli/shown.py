@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def facts(rows: Mapping[str, str]) -> None:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows.items():
-        grid.add_row(f"  {name}", _safe(value))
+        grid.add_row(_safe(f"  {name}"), _safe(value))
     show(grid)
 
 
@@ -81,10 +82,18 @@ def _cell(value: Any) -> str:
 
 
 def _safe(text: str) -> Any:
-    """User's text is no markup."""
+    """User's text is no markup, and no word to the terminal."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(without_controls(text))
+
+
+def without_controls(text: str) -> str:
+    """The text without signs that a terminal would obey; lines stay lines."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) == "Cc" and sign != "\n" else sign
+        for sign in text
+    )
 
 
 def summary(model: Any, data: Table, source: str, seconds: float) -> None:

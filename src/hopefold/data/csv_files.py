@@ -30,6 +30,9 @@ FORMULA = "'*[=+\\-@\t\r\n＝＋－＠]"
 #: A number that is kept as text is harmless.
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 
+#: Bytes of the line of names that are looked at for what separates them.
+LONGEST_LINE = 10_000_000
+
 #: What a column without a name is called: the numbers or names of the rows.
 NAMELESS = "row"
 
@@ -124,7 +127,8 @@ def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]
 
 
 def _find_delimiter(content: bytes) -> str:
-    header = content.lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    beginning = content[:LONGEST_LINE].lstrip(b" \r\n").decode("utf-8", "replace")
+    header = re.sub('"[^"]*"', "", beginning).split("\n", 1)[0]  # what is quoted separates nothing
     return max(",;\t", key=header.count)
 
 

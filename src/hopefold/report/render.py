@@ -102,7 +102,8 @@ def _scripts() -> str:
 def _policy(scripts: list[str]) -> str:
     """What the page may do: run these scripts and no others, and ask no network for anything.
 
-    Where forms go, and what addresses are relative to, is not among the defaults. plotly's WebGL layer compiles functions at run time, hence ``unsafe-eval``.
+    Where forms go, and what addresses are relative to, is not among the defaults. plotly's WebGL
+    layer compiles functions at run time, hence ``unsafe-eval``.
     """
     hashes = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,8 +32,15 @@ while True:
     number += 1
 """
 
-#: Linux's words for: this process, and what it starts, may no longer write where it pleases.
-DROP_FROM_BOUNDS, WRITE_ANYWHERE = 24, 1
+#: No file may be larger than so many bytes.
+SIZE_LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
+
+#: To root no folder is closed, unless that is taken from it: PR_CAPBSET_DROP, CAP_DAC_OVERRIDE.
+WITHOUT_PRIVILEGE = """
+import ctypes, os, sys
+if os.geteuid() == 0 and ctypes.CDLL(None).prctl(24, 1, 0, 0, 0):
+    sys.exit("root cannot be kept from writing here: run it as somebody else")
+"""
 
 #: Every kind of output, by the name of its file, and the command that writes it.
 KINDS = {
@@ -105,7 +112,7 @@ def full_disk(times: int, folder: Path) -> Outcome:
         target = folder / name
         limit = chance.randrange(sizes[name])
         target.write_bytes(OLD)
-        done = call(verbs[name], _with_size_limit(limit))
+        done = call(verbs[name], SIZE_LIMIT.format(limit))
         if wanted := re.search(r"([\d,]+) bytes are wanted", done.stderr):
             sizes[name] = int(wanted[1].replace(",", ""))
         if wrong := _broken_by(done, target) or (not wanted and "it does not say the bytes"):
@@ -126,7 +133,7 @@ def read_only_folder(times: int, folder: Path) -> Outcome:
         arguments = [
             str(closed / name) if one == str(folder / name) else one for one in verbs[name]
         ]
-        if wrong := _broken_by(call(arguments, _without_privilege), closed / name):
+        if wrong := _broken_by(call(arguments, WITHOUT_PRIVILEGE), closed / name):
             broken.append(f"{name}: {wrong}")
     return Outcome(times, tuple(broken))
 
@@ -152,15 +159,12 @@ def model_and_table(folder: Path) -> tuple[str, str]:
     return str(model), str(table)
 
 
-def call(
-    arguments: list[str], before: Callable[[], None] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """The command as a process; ``before`` is done in it first."""
-    command = [sys.executable, "-m", "hopefold", *arguments]
+def call(arguments: list[str], before: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process; what is to be done in it ``before`` is Python, too."""
+    become = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    command = [sys.executable, "-c", f"{before}\n{become}", "-m", "hopefold", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, preexec_fn=before
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def _broken_by(done: subprocess.CompletedProcess[str], target: Path) -> str | None:
@@ -174,21 +178,3 @@ def _broken_by(done: subprocess.CompletedProcess[str], target: Path) -> str | No
     if left := list(target.parent.glob("*.part")):
         return f"{left} is left"
     return None
-
-
-def _with_size_limit(n_bytes: int) -> Callable[[], None]:
-    import resource
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-
-    return limit
-
-
-def _without_privilege() -> None:
-    """To root no folder is closed, unless this is taken from it."""
-    if os.geteuid() == 0:
-        import ctypes
-
-        if ctypes.CDLL(None).prctl(DROP_FROM_BOUNDS, WRITE_ANYWHERE, 0, 0, 0):
-            raise OSError("root cannot be kept from writing here: run it as somebody else")

@@ -1,0 +1,113 @@
+"""Tables of any kind, and text of any kind in exported tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hopefold.bench.faults import Outcome
+from hopefold.data.csv_files import parse_csv, with_marks
+from hopefold.errors import HopefoldError
+from hopefold.estimators.files import load
+from hopefold.estimators.hope import SHOPE
+
+ROWS = 24
+
+DTYPES = ("f2", "f4", "f8", "g", "i1", "u1", "i4", "i8", "u8", "?", "c8", "O", "U4", "S4", ">f8")
+SPARSE = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
+NUMBERS = (0, 0, 1, -1, 2.5, 5e-324, 1e-38, 1e-7, 1e7, 1e19, 1e30, -1e38, 1e200, 1.7e308)
+MISSING = (np.nan, np.inf, -np.inf)
+LABELS = (
+    (0, 1, 2),
+    (-(2**63), 0, 2**63 - 1),
+    ("", "ü", " "),
+    ("x" * 10_000, "=1+1", "\ud800"),
+    (True, False, True),
+    (0.0, 1.0, np.nan),
+    ("a", 1, None),
+    (b"a", b"b", b"c"),
+    (1, 1, 1),
+)
+
+#: What spreadsheets take for the beginning of a formula.
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+SIGNS = (*"=+-@'\"", *"＝＋, ;5.eE", "\t", "ü", "日", "\u202e", "\u2028", "x")
+
+
+def of_any_kind(times: int, folder: Path) -> Outcome:
+    """Fit, use, save and load with tables of extreme numbers, every dtype and every format."""
+    import torch
+
+    torch.set_num_threads(1)
+    chance, broken = random.Random(0), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(times):
+            X, y = make_table(chance), make_labels(chance)
+            if wrong := whats_wrong_with(X, y, folder / "model.hope"):
+                kind = f"{type(X).__name__} of {X.dtype}, labels {y[:3]!r}"
+                broken.append(f"{number}: {kind[:200]}: {wrong}")
+    return Outcome(times, tuple(broken))
+
+
+def make_table(chance: random.Random) -> Any:
+    """A few rows, dense or sparse, of ordinary numbers and of extreme ones."""
+    n_rows, n_columns = chance.choice([ROWS] * 9 + [0, 1]), chance.choice([1, 2, 4])
+    kinds = [chance.choice([NUMBERS, NUMBERS, NUMBERS[:5], (*NUMBERS, *MISSING)])] * n_columns
+    kinds = [kind if chance.random() < 0.7 else NUMBERS[:5] for kind in kinds]
+    rows = [[chance.choice(kind) for kind in kinds] for _ in range(n_rows)]
+    X = np.array(rows, dtype=np.float64).reshape(n_rows, n_columns)
+    if n_rows and chance.random() < 0.3:
+        return getattr(sparse, f"{chance.choice(SPARSE)}_array")(X)
+    return X.astype(chance.choice(("f8", *DTYPES)))
+
+
+def make_labels(chance: random.Random) -> Any:
+    """Mostly plain ones."""
+    labels = chance.choice([*[LABELS[0]] * 9, *LABELS])
+    return [labels[row % 3] for row in range(ROWS)]
+
+
+def whats_wrong_with(X: Any, y: list[Any], path: Path) -> str | None:
+    """Nothing, if all points are finite and come back from a file, or if our own error says no."""
+    try:
+        model = SHOPE(max_epochs=1, n_factors=4, n_units=4, random_state=0)
+        model.fit(X, y[: X.shape[0]])
+        points, shares = model.transform(X), model.predict_proba(X)
+        model.save(path)
+        again = load(path).transform(X)
+    except HopefoldError as error:
+        return None if "makes sense" not in str(error) else str(error)
+    except BaseException as error:
+        return repr(error)[:300]
+    if not (np.isfinite(points).all() and np.isfinite(shares).all()):
+        return "not all is finite"
+    return None if np.array_equal(points, again) else "the file gives another model"
+
+
+def formulas(times: int, _: Path) -> Outcome:
+    """Text that could be a formula, to CSV and back."""
+    import pyarrow  # type: ignore[import-untyped]
+    from pyarrow import csv as arrow_csv
+
+    chance, broken = random.Random(0), []
+    for number in range(times):
+        text = "".join(chance.choice(SIGNS) for _ in range(chance.randrange(6))) + "x"
+        content = io.BytesIO()
+        arrow_csv.write_csv(with_marks(pyarrow.table({text: [text], "n": [-1.5]})), content)
+        cells = [*csv.reader(io.StringIO(content.getvalue().decode(), newline=""))]
+        columns = parse_csv(content.getvalue(), "the table").columns
+        if any(cell[0].startswith(FORMULA) for cell in cells):
+            broken.append(f"{number}: {text!r} begins like a formula")
+        elif list(columns) != [text.strip(), "n"] or columns["n"][0] != -1.5:
+            broken.append(f"{number}: {text!r} becomes the name {list(columns)!r}")
+        elif columns[text.strip()].tolist() != [text]:
+            broken.append(f"{number}: {text!r} becomes {columns[text.strip()].tolist()!r}")
+    return Outcome(times, tuple(broken))
