@@ -62,6 +62,10 @@ class NotEnoughMemory(HopefoldError, MemoryError):
     """A fit that would need more memory than there is."""
 
 
+class LostProcess(HopefoldError, ConnectionError):
+    """Another process of the same fit has ended, or cannot be reached."""
+
+
 class Stopped(KeyboardInterrupt):
     """A fit with a checkpoint that Ctrl-C has stopped. Not an error, but it says how to go on."""
 

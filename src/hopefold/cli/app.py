@@ -112,7 +112,8 @@ def _tell(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
         return READER_GONE
     if (mistake := _words_for(error)) is not None:
-        _say(mistake)
+        if not getattr(error, "told", False):  # by another process
+            _say(mistake)
         return MISTAKE
     _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
     return BUG
@@ -155,4 +156,11 @@ def _show_our_warnings() -> None:
     warnings.simplefilter("ignore")
     for kind in OURS:
         warnings.simplefilter("default", kind)
-    warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+    warnings.showwarning = lambda message, *_, **__: _warn(f"warning: {message}")
+
+
+def _warn(text: str) -> None:
+    """Of several processes, the first one speaks."""
+    world = sys.modules.get("hopefold.training.world")
+    if world is None or world.this_world().is_first:
+        _say(text)

@@ -43,18 +43,43 @@ def fit(
     kind = options.find_method(method)
     shape = options.image_shape(parameters.pop("image_shape"))
     settings = {"verbose": 1} | options.settings_of(kind, parameters)
-    outputs.check_target(output, force=force, reads=[data])
-    table = read(data, label, ids=ids, drop=drop, encode=encode, missing=missing, shape=shape)
-    model = make(kind, settings, table)
+    from hopefold.training.world import this_world
+
+    world = this_world()
+    if world.is_first:
+        world.together(lambda: outputs.check_target(output, force=force, reads=[data]))
+    else:
+        world.together(lambda: None)
+    wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
+    table: Table | None = None
+    if reading.is_read_in_parts(data, several=world.size > 1):
+        check_wishes(data, label, {**wishes, "image_shape": shape})
+        model = make(kind, settings)
+    else:
+        table = world.together(lambda: read(data, label, shape=shape, **wishes))
+        model = make(kind, settings, table)
     start = time.perf_counter()
-    model.fit(table)
+    model.fit(table) if table is not None else model.fit(str(data), label)
     seconds = time.perf_counter() - start
+    if not world.is_first:
+        return
     with outputs.writing(output):
         model.save(output)
     if settings.get("checkpoint") is not None:
         Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model is safe
     shown.summary(model, table, str(data), seconds)
     shown.say(f"wrote {output} ({outputs.size(output)})")
+
+
+def check_wishes(data: Path, label: str | None, wishes: Mapping[str, Any]) -> None:
+    """Files that are read in parts are learned from as they are."""
+    if label is None:
+        raise InvalidInput(f"name the label column of {data}: --label COLUMN.")
+    if strange := [name for name, value in wishes.items() if value]:
+        raise InvalidParameter(
+            f"{data} is read in parts, and all columns but the label are features: leave out "
+            f"--{strange[0].removesuffix('s').replace('_', '-')}, or give one file."
+        )
 
 
 def read(
@@ -85,14 +110,14 @@ def _check_classes(y: ndarray, data: Path) -> None:
         )
 
 
-def make(kind: str, settings: Mapping[str, Any], table: Table) -> Any:
+def make(kind: str, settings: Mapping[str, Any], table: Table | None = None) -> Any:
     """The estimator; what it has to know of the table is told."""
     from hopefold.estimators.files import KINDS
 
     settings = dict(settings)
-    if "image_shape" in declared.parameters(kind):
+    if table is not None and "image_shape" in declared.parameters(kind):
         settings["image_shape"] = table.image_shape
-    if isinstance(settings.get("class_weight"), dict):
+    if table is not None and isinstance(settings.get("class_weight"), dict):
         settings["class_weight"] = _by_label(settings["class_weight"], table)
     return getattr(import_module(KINDS[kind]), kind)(**settings)
 

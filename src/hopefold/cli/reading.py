@@ -34,6 +34,14 @@ def check_file(path: Path) -> None:
     raise DataNotFound(f"there is no model file {path}: {there}")
 
 
+def is_read_in_parts(data: Path, *, several: bool) -> bool:
+    """Is it several Parquet files, or one that several processes read?"""
+    if data.is_dir():
+        return any(data.glob("*.parquet"))
+    many = any(sign in str(data) for sign in "*?[") and not data.exists()
+    return data.suffix.lower() == ".parquet" and (many or several)
+
+
 def columns_of(model: Any) -> Columns:
     """How the model reads tables: as it was fitted, or by the names of its features."""
     from hopefold.data.columns import Columns

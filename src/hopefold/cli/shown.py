@@ -96,35 +96,47 @@ def without_controls(text: str) -> str:
     )
 
 
-def summary(model: Any, data: Table, source: str, seconds: float) -> None:
-    """What was learned, from what, and how good it is."""
-    import numpy as np
-
-    n_rows, n_columns = data.X.shape
-    _, counts = np.unique(np.asarray(data.y), return_counts=True)
+def summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
+    """What was learned, from what, and how good it is; less, of files that were read in parts."""
+    n_rows, n_columns = model.n_rows_, model.n_features_in_
     say(
         f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
-        f"feature{'s' * (n_columns != 1)}, {len(counts)} classes"
+        f"feature{'s' * (n_columns != 1)}, {len(model.classes_)} classes"
     )
     rows = {"classes": listed(model.classes_.tolist())}
-    encoded = data.columns.values
-    if encoded:
-        rows["encoded"] = listed([f"{name} ({len(values)})" for name, values in encoded.items()])
-    if data.n_dropped:
-        rows["missing"] = left_out(data)
-    if data.columns.fills is not None:
-        rows["missing"] = "filled with the mean of the column"
+    if data is not None:
+        rows |= _reading(data)
     if model.validation_error_ is not None:
-        guessing = percent(1 - counts.max() / n_rows)
+        guessing = "" if data is None else f" (guessing: {_guessing(data)})"
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
-            f"rows (guessing: {guessing})"
+            f"rows{guessing}"
         )
     rows["training error"] = percent(model.train_error_)
     if model.exemplars_ is not None:
         rows["exemplars"] = f"{len(model.exemplars_)} stand in for {n_rows:,} rows"
     rows["time"] = f"{seconds:.1f} s, {model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
     facts(rows)
+
+
+def _reading(data: Table) -> dict[str, str]:
+    """What became of the columns of a table."""
+    rows, encoded = {}, data.columns.values
+    if encoded:
+        rows["encoded"] = listed([f"{name} ({len(values)})" for name, values in encoded.items()])
+    if data.n_dropped:
+        rows["missing"] = left_out(data)
+    if data.columns.fills is not None:
+        rows["missing"] = "filled with the mean of the column"
+    return rows
+
+
+def _guessing(data: Table) -> str:
+    """The error of whoever always names the commonest class."""
+    import numpy as np
+
+    _, counts = np.unique(np.asarray(data.y), return_counts=True)
+    return percent(1 - counts.max() / counts.sum())
 
 
 def left_out(data: Table) -> str:

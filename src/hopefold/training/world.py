@@ -9,7 +9,8 @@ one process is the same code: a world of size 1, in which there is nothing to do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from hopefold.errors import HopefoldError, InvalidInput
+from hopefold.errors import HopefoldError, InvalidInput, LostProcess
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -29,6 +30,19 @@ T = TypeVar("T")
 
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
+
+
+@contextmanager
+def _talking() -> Iterator[None]:
+    """What torch says when another process is gone, in words that say what to do."""
+    try:
+        yield
+    except RuntimeError as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise LostProcess(
+            f"another process of this fit has ended or cannot be reached ({what[:120]}): look for "
+            "what it said; torchrun --max-restarts and a checkpoint let a fit go on."
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,8 @@ class World:
         if self.size == 1:
             return [mine]
         found: list[Any] = [None] * self.size
-        dist.all_gather_object(found, mine)
+        with _talking():
+            dist.all_gather_object(found, mine)
         return found
 
     def joined(self, mine: ndarray) -> ndarray:
@@ -60,7 +75,8 @@ class World:
         if self.size == 1:
             return mine
         held = [mine]
-        dist.broadcast_object_list(held, src=0)
+        with _talking():
+            dist.broadcast_object_list(held, src=0)
         return held[0]
 
     def level(self, tensors: Sequence[Tensor]) -> None:
@@ -68,7 +84,8 @@ class World:
         if self.size > 1:
             for tensor in tensors:
                 held = tensor.detach().contiguous()
-                dist.broadcast(held, src=0)
+                with _talking():
+                    dist.broadcast(held, src=0)
                 tensor.detach().copy_(held)
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
@@ -76,7 +93,8 @@ class World:
         if self.size == 1:
             return
         together = torch.cat([tensor.reshape(-1) for tensor in tensors])
-        dist.all_reduce(together)
+        with _talking():
+            dist.all_reduce(together)
         parts = torch.split(together, [tensor.numel() for tensor in tensors])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view(tensor.shape))
@@ -86,7 +104,8 @@ class World:
         padded = mine.new_zeros(max(counts), *mine.shape[1:])
         padded[: len(mine)] = mine
         found = [torch.empty_like(padded) for _ in counts]
-        dist.all_gather(found, padded)
+        with _talking():
+            dist.all_gather(found, padded)
         return torch.cat([part[:count] for part, count in zip(found, counts, strict=True)])
 
     def together(self, work: Callable[[], T]) -> T:
@@ -101,18 +120,24 @@ class World:
             wrong = error
         failed = [error for error in self.all_of(wrong) if error is not None]
         if failed:
+            failed[0].told = not self.is_first  # type: ignore[attr-defined]
             raise failed[0]
         return done  # type: ignore[return-value]
 
     def agree(self, what: str, mine: Any) -> None:
         """Do all processes have the same?"""
         found = self.all_of(mine)
-        for rank, theirs in enumerate(found):
-            if theirs != found[0]:
+        others = [rank for rank, theirs in enumerate(found) if theirs != found[0]]
+
+        def check() -> None:
+            if others:
                 raise InvalidInput(
-                    f"process {rank} has other {what} than process 0 ({_short(theirs)}, not "
-                    f"{_short(found[0])}): give all processes the same data and settings."
+                    f"process {others[0]} has other {what} than process 0 "
+                    f"({_short(found[others[0]])}, not {_short(found[0])}): give all processes "
+                    "the same data and settings."
                 )
+
+        self.together(check)
 
 
 ALONE = World()
@@ -128,7 +153,8 @@ def this_world() -> World:
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        dist.init_process_group(backend, timeout=PATIENCE)
+        with _talking():
+            dist.init_process_group(backend, timeout=PATIENCE)
     return World(dist.get_rank(), dist.get_world_size())
 
 
