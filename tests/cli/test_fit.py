@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from cells import QUICK, with_gaps, write_cells
 from hopefold import SHOPE, load
@@ -169,3 +171,18 @@ def test_warnings_are_lines_of_their_own(run, here):
     warned = [line for line in said.splitlines() if line.startswith("hopefold: warning: ")]
     assert len(warned) == 1
     assert ".py" not in said
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        ("nothing/*.parquet", ("--label", "y"), "does not exist"),
+        (".", (), "name the label column"),
+        ("*.parquet", ("--label", "y", "--drop", "a"), "leave out --drop"),
+    ],
+)
+def test_files_that_are_read_in_parts_are_learned_from_as_they_are(
+    here, run, source, options, words
+):
+    parquet.write_table(pa.table({"a": [0.0, 1.0], "y": [0, 1]}), "rows.parquet")
+    assert words in run("fit", source, *options, "-o", "m.hope", status=2).stderr

@@ -53,7 +53,7 @@ def fit(
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
     table: Table | None = None
     if reading.is_read_in_parts(data, several=world.size > 1):
-        check_wishes(data, label, {**wishes, "image_shape": shape})
+        world.together(lambda: check_wishes(data, label, {**wishes, "image_shape": shape}))
         model = make(kind, settings)
     else:
         table = world.together(lambda: read(data, label, shape=shape, **wishes))

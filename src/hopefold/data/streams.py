@@ -163,6 +163,12 @@ def _deal(fragments: Sequence[Any], part: int, n_parts: int) -> list[list[int]]:
         with _naming(fragment.path):
             groups = fragment.row_groups
         sizes += [(number, group.id, group.num_rows) for group in groups]
+    if len(sizes) < n_parts:
+        raise InvalidInput(
+            f"{fragments[0].path}{' and the others have' * (len(fragments) > 1) or ' has'} "
+            f"{len(sizes)} row groups for {n_parts} processes: write smaller row groups, or start "
+            "fewer processes."
+        )
     ends = np.cumsum([n_rows for _, _, n_rows in sizes])
     middles = ends - np.array([n_rows for _, _, n_rows in sizes]) / 2
     owners = np.minimum((middles * n_parts / max(ends[-1], 1)).astype(int), n_parts - 1)

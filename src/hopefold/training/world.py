@@ -9,6 +9,7 @@ one process is the same code: a world of size 1, in which there is nothing to do
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from hopefold.errors import HopefoldError, InvalidInput, LostProcess
 
@@ -38,9 +40,9 @@ def _talking() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        what = re.sub(r"\[/[^]]*\] *", "", str(error).partition("\n")[0])  # where in torch
         raise LostProcess(
-            f"another process of this fit has ended or cannot be reached ({what[:120]}): look for "
+            f"another process of this fit has ended or cannot be reached ({what[:100]}): look for "
             "what it said; torchrun --max-restarts and a checkpoint let a fit go on."
         ) from error
 
@@ -154,7 +156,14 @@ def this_world() -> World:
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         with _talking():
-            dist.init_process_group(backend, timeout=PATIENCE)
+            store, rank, size = next(rendezvous("env://", timeout=PATIENCE))
+            if os.environ.get("GROUP_WORLD_SIZE") == "1":
+                # The launcher's store outlives a restart, and has the addresses of the dead.
+                attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+                store = dist.PrefixStore(f"attempt {attempt}", store)  # type: ignore[attr-defined]
+            dist.init_process_group(
+                backend, store=store, rank=rank, world_size=size, timeout=PATIENCE
+            )
     return World(dist.get_rank(), dist.get_world_size())
 
 
