@@ -158,3 +158,11 @@ def test_rows_that_make_a_map_diverge_are_not_learned_from(three_blobs):
     np.testing.assert_array_equal(model.transform(X), before)
     model.partial_fit(X, y)
     assert np.isfinite(model.transform(X)).all()
+
+
+def test_a_model_file_cannot_say_where_the_next_fit_writes(three_blobs, tmp_path):
+    model = SHOPE(max_epochs=1, random_state=0).fit(*three_blobs)
+    model.settings_ = model.settings_ | {"checkpoint": str(tmp_path / "elsewhere")}
+    model.save(tmp_path / "model.hope")
+    assert b"elsewhere" in (tmp_path / "model.hope").read_bytes()
+    assert load(tmp_path / "model.hope").checkpoint is None

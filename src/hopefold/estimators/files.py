@@ -19,6 +19,7 @@ from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
 from hopefold.estimators import budget, soundness
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.parameters import PASSING
 from hopefold.training import checkpoints
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
+    for name in PASSING:  # no file says where the next fit is to write
+        settings.pop(name, None)
     kind = manifest["kind"]
     model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
     model._check_parameters()
