@@ -132,6 +132,17 @@ def footprint(
 
 
 @app.command()
+def scale(
+    rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
+    results: Folder = None,
+) -> None:
+    """Measure what one, two and three processes learn in a second."""
+    from hopefold.bench.scale import N_ROWS, measure
+
+    measure(results or default_folder(), n_rows=rows or N_ROWS, tell=_tell)
+
+
+@app.command()
 def faults(
     only: Annotated[
         list[str] | None, typer.Option(help="A fault, e.g. kill; default: all.")

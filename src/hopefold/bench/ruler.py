@@ -37,6 +37,7 @@ from hopefold.estimators.learning import begin
 from hopefold.evaluation import knn_error, seconds_in_turns
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
+from hopefold.training.world import ALL_MINE, Dealing
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -261,13 +262,14 @@ def _model(**settings: Any) -> SHOPE:
     return SHOPE(**{**sizes, "random_state": 0, **settings})
 
 
-def one_pass(model: SHOPE, X: ndarray, y: ndarray) -> Work:
+def one_pass(model: SHOPE, X: ndarray, y: ndarray, dealing: Dealing = ALL_MINE) -> Work:
     """A pass over the rows as `fit` makes it: rows are gathered, and the optimizer takes steps."""
     classes, labels = np.unique(y, return_inverse=True)
     model.n_features_in_ = X.shape[1]
     scale = learn_scale(X, "auto")
     weights, random = np.ones(len(classes)), np.random.RandomState(0)
     task = model._task(Rows.prepare(X, scale), scale, labels, classes, weights, random)
+    task = replace(task, dealing=dealing)
     everything = np.arange(len(y))
     attempt, groups, start = begin(model, task, everything)
     settings = model._settings(len(y), len(classes), sparse=False)

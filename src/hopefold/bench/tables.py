@@ -232,6 +232,20 @@ def footprint_table(folder: Path, _part: str) -> str:
     return footprint.footprint_table(folder)
 
 
+def scale_table(folder: Path, _part: str) -> str:
+    """What several processes gain."""
+    from hopefold.bench import scale
+
+    return scale.scale_table(folder)
+
+
+def reckoned_table(folder: Path, _part: str) -> str:
+    """What many machines would gain."""
+    from hopefold.bench import scale
+
+    return scale.reckoned_table(folder)
+
+
 def faults_table(folder: Path, _part: str) -> str:
     """Faults that were made for real, and how many were survived."""
     from hopefold.bench import faults
@@ -261,6 +275,8 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "profile": profile_table,
     "footprint": footprint_table,
     "faults": faults_table,
+    "scale": scale_table,
+    "reckoned": reckoned_table,
     "sweep": sweep_table,
     "trials": trials_table,
 }

@@ -1,0 +1,68 @@
+"""What several processes gain: measured for real, and reckoned from it."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from hopefold.bench import scale
+from hopefold.bench.__main__ import app, default_folder
+from hopefold.bench.records import read_lines
+
+LINE = {
+    "cores": 2,
+    "read_bytes_a_second": 1e8,
+    "worlds": [
+        {
+            "processes": n,
+            "threads": t,
+            "seconds_a_step": {
+                str(b): 1e-3 + b / n / t * 1e-5 * max(1, n / 2) for b in scale.BATCHES
+            },
+            "add_up_seconds": 2e-3 * (n - 1),
+            "gradient_bytes": 4_000,
+        }
+        for n, t in scale.WORLDS
+    ],
+}
+
+
+def test_a_straight_line_goes_through_the_steps_of_one_process():
+    known = scale.constants(LINE)
+    assert known.step == pytest.approx(1e-3)
+    assert known.row == pytest.approx(1e-5)
+    assert known.seconds_here(1, 700) == pytest.approx(1e-3 + 7e-3)
+    assert known.seconds_here(2, 700) == pytest.approx(1e-3 + 3.5e-3 + 2e-3)
+
+
+def test_more_machines_compute_less_and_talk_more():
+    known = scale.constants(LINE)
+    assert known.compute(64, 10_000) < known.compute(8, 10_000)
+    assert known.all_reduce(64) > known.all_reduce(8) > known.all_reduce(1) == 0
+
+
+def test_two_processes_are_held_against_two_threads():
+    assert scale.share_of_two(LINE) == pytest.approx(1.0)
+
+
+def test_the_bench_measures_every_world(tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "WORLDS", ((1, 1), (2, 1), (3, 1), (1, 2)))
+    result = CliRunner().invoke(app, ["scale", "--rows", "2000", "--results", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (line,) = read_lines(scale.scale_file(tmp_path))
+    assert all(one["add_up_seconds"] > 0 for one in line["worlds"])
+    assert "rows a second" in scale.scale_table(tmp_path)
+    assert "10⁹ rows" in scale.reckoned_table(tmp_path)
+
+
+def test_nothing_measured_is_told(tmp_path):
+    assert "not run yet" in scale.scale_table(tmp_path)
+    assert "not run yet" in scale.reckoned_table(tmp_path)
+
+
+def test_the_reckoning_is_near_what_was_measured_alone():
+    *_, line = read_lines(scale.scale_file(default_folder()))
+    known = scale.constants(line)
+    alone = next(one for one in line["worlds"] if (one["processes"], one["threads"]) == (1, 1))
+    for batch, seconds in alone["seconds_a_step"].items():
+        assert known.seconds_here(1, int(batch)) == pytest.approx(seconds, rel=0.3)
