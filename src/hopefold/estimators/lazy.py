@@ -51,11 +51,11 @@ def _answer_array(model: Any, verb: str, X: Any) -> Any:
     checks.check_rows(model, np.zeros((1, *X.shape[1:]), X.dtype), fitting=False)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    nothing = _nothing(model, verb)
-    like_rows = {"drop_axis": 1} if nothing.ndim == 1 else {}
-    chunks = (X.chunks[0], *((n_columns,) for n_columns in nothing.shape[1:]))
+    like = nothing(model, verb)
+    shorter = {"drop_axis": 1} if like.ndim == 1 else {}
+    chunks = (X.chunks[0], *((n_columns,) for n_columns in like.shape[1:]))
     return X.map_blocks(
-        _answer_block, verb=verb, model=_node(model), chunks=chunks, meta=nothing, **like_rows
+        _answer_block, verb=verb, model=_node(model), chunks=chunks, meta=like, **shorter
     )
 
 
@@ -63,7 +63,7 @@ def _answer_frame(model: Any, verb: str, X: Any) -> Any:
     """Partitions stay; how many rows each has is not known before it is computed."""
     _check_frame(model, X)
     return X.map_partitions(
-        _answer_partition, verb=verb, model=_node(model), meta=_nothing(model, verb)
+        _answer_partition, verb=verb, model=_node(model), meta=nothing(model, verb)
     )
 
 
@@ -74,7 +74,7 @@ def _node(model: Any) -> Any:
     return delayed(copy.copy(model), traverse=False)
 
 
-def _nothing(model: Any, verb: str) -> ndarray:
+def nothing(model: Any, verb: str) -> ndarray:
     """What the method says of no rows."""
     if verb == "predict":
         return np.empty(0, model.classes_.dtype)
@@ -96,7 +96,7 @@ def _answer_partition(rows: Any, *, verb: str, model: Any, partition_info: Any =
 def _answer(rows: Any, verb: str, model: Any, where: str) -> ndarray:
     """Numbers of rows in a complaint count within the block, so it says which one it is."""
     if not rows.shape[0]:
-        return _nothing(model, verb)
+        return nothing(model, verb)
     try:
         said: ndarray = getattr(model, verb)(rows)
     except HopefoldError as error:
