@@ -61,7 +61,7 @@ def _connect(address: str, n_parts: int) -> Iterator[Client]:
         LocalCluster(
             n_workers=max(1, min(CPU_COUNT, n_parts)),
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
