@@ -58,6 +58,10 @@ class CannotWrite(HopefoldError, OSError):
     """A file cannot be written: no room, or a disk that is read only."""
 
 
+class NoCluster(HopefoldError, OSError):
+    """A Dask cluster that does not answer, has no workers, or has lost what it was asked for."""
+
+
 class NotEnoughMemory(HopefoldError, MemoryError):
     """A fit that would need more memory than there is."""
 

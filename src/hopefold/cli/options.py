@@ -16,14 +16,11 @@ from hopefold.cli import declared
 from hopefold.errors import InvalidParameter
 from hopefold.report.titles import title
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="CSV, TSV, Parquet, NPZ, NPY, .h5ad, a folder of images, - (CSV on standard input), "
-        "or a named set: digits, iris, wine, cancer, mnist, usps.",
-    ),
-]
+TABLES_READ = (
+    "CSV, TSV, Parquet, NPZ, NPY, .h5ad, a folder of images, - (CSV on standard input), "
+    "or a named set: digits, iris, wine, cancer, mnist, usps."
+)
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=TABLES_READ)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that fit has written.")]
 Label = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")

@@ -113,16 +113,22 @@ def _plain(array: Any) -> ndarray:
     return array.astype(str) if array.dtype == object else array
 
 
+def parquet_with_notes(columns: Mapping[str, Any], notes: Mapping[str, str]) -> bytes:
+    """A Parquet file that says of itself what it is made of."""
+    pyarrow, _, parquet = _pyarrow()
+    arrays = {name: pyarrow.array(column) for name, column in columns.items()}
+    for name, array in arrays.items():
+        if str(array.type) == "null" and not len(array):  # text, of which there is none
+            arrays[name] = array.cast(pyarrow.string())
+    content = io.BytesIO()
+    parquet.write_table(pyarrow.table(arrays).replace_schema_metadata(notes), content)
+    return content.getvalue()
+
+
 def _table(path: Path, columns: Mapping[str, Any]) -> bytes:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow import csv, parquet
-    except ImportError as error:
-        raise MissingPackage(
-            "tables are written with pyarrow, which is not installed: pip install 'hopefold[cli]'."
-        ) from error
     from hopefold.data.csv_files import with_marks
 
+    pyarrow, csv, parquet = _pyarrow()
     table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
     content = io.BytesIO()
     if path.suffix.lower() == ".parquet":
@@ -132,6 +138,17 @@ def _table(path: Path, columns: Mapping[str, Any]) -> bytes:
         options = csv.WriteOptions(delimiter=tab, quoting_style="needed")
         csv.write_csv(with_marks(table), content, options)
     return content.getvalue()
+
+
+def _pyarrow() -> tuple[Any, Any, Any]:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow import csv, parquet
+    except ImportError as error:
+        raise MissingPackage(
+            "tables are written with pyarrow, which is not installed: pip install 'hopefold[cli]'."
+        ) from error
+    return pyarrow, csv, parquet
 
 
 def size(path: Path) -> str:

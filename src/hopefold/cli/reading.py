@@ -63,6 +63,7 @@ def read_for(
     drop: Sequence[str] | None = None,
     missing: str | None = None,
     ignore_extra: bool = False,
+    may_be_empty: bool = False,
 ) -> Table:
     """The rows of a table as the model was fitted on them."""
     from hopefold.data.tables import read_table
@@ -76,6 +77,7 @@ def read_for(
         missing=missing,
         columns=columns,
         ignore_extra=ignore_extra,
+        may_be_empty=may_be_empty,
     )
     n_columns, expected = table.X.shape[1], model.n_features_in_
     if n_columns != expected:

@@ -228,7 +228,8 @@ def _one_hot(name: str, column: ndarray, values: Sequence[str], *, lenient: bool
     places = {value: place for place, value in enumerate(values)}
     gone = missing_in(column)
     codes = np.array(
-        [-1 if absent else places.get(str(v), -2) for v, absent in zip(column, gone, strict=True)]
+        [-1 if absent else places.get(str(v), -2) for v, absent in zip(column, gone, strict=True)],
+        dtype=np.intp,  # also where there is no row
     )
     strange = np.flatnonzero(codes == -2)
     if len(strange) and not lenient:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hopefold.data.tables import Table
 
 
-def without_missing(table: Table, missing: str | None, source: str, *, fitting: bool) -> Table:
+def without_missing(
+    table: Table, missing: str | None, source: str, *, fitting: bool, may_be_empty: bool = False
+) -> Table:
     """Rows without gaps: dropped, filled, or refused."""
     n_rows = table.X.shape[0]
     keep = np.ones(n_rows, bool)
@@ -38,7 +40,9 @@ def without_missing(table: Table, missing: str | None, source: str, *, fitting: 
         table = replace(some_rows(table, keep), n_dropped=int((~keep).sum()))
     if table.columns.fills is not None and gaps is not None:
         table = replace(table, X=table.columns.fill(table.X))
-    if not table.X.shape[0]:
+    if not table.X.shape[0] and not may_be_empty:
+        if not n_rows:
+            raise InvalidInput(f"{source} has columns and no rows: give some.")
         raise InvalidInput(f"every row of {source} has missing values: none is left.")
     gaps = _gaps(table.X)
     if gaps is not None:

@@ -55,6 +55,7 @@ def read_table(
     columns: Columns | None = None,
     ignore_extra: bool = False,
     image_shape: tuple[int, int] | None = None,
+    may_be_empty: bool = False,
 ) -> Table:
     """Read a table; `fit` takes it as it is, and keeps in the model how it was read.
 
@@ -79,6 +80,8 @@ def read_table(
         With ``columns``: columns that the model does not know are left out.
     image_shape : (int, int), optional
         The size that images are brought to.
+    may_be_empty : bool
+        No rows are no mistake: the table is one of many.
 
     Examples
     --------
@@ -96,7 +99,9 @@ def read_table(
         label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra
     )
     table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
-    return without_missing(table, missing, source.source, fitting=columns is None)
+    return without_missing(
+        table, missing, source.source, fitting=columns is None, may_be_empty=may_be_empty
+    )
 
 
 def as_table(X: Any, columns: Columns | None) -> Table | None:

@@ -31,7 +31,7 @@ from hopefold.errors import (
     NotEnoughMemory,
     NoValidationWarning,
 )
-from hopefold.estimators import checks
+from hopefold.estimators import checks, lazy
 from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
 from hopefold.estimators.memory import what_was_wanted
@@ -184,8 +184,11 @@ class SupervisedEmbedding(
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
         """Embed rows, or a stream of them: float32 of shape (n_rows, n_components).
 
-        A row gives the same point alone or in any batch.
+        A row gives the same point alone or in any batch. Of a dask array or a dask dataframe the
+        points are a dask array, lazy, in the same blocks of rows.
         """
+        if lazy.is_lazy(X):
+            return lazy.answer(self, "transform", X)
         return self._embed(X)
 
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
@@ -194,10 +197,14 @@ class SupervisedEmbedding(
         The Student kernel's mass of each class's references, or the share of the nearest
         references' votes, as ``n_neighbors`` says.
         """
+        if lazy.is_lazy(X):
+            return lazy.answer(self, "predict_proba", X)
         return class_shares(self._embed(X), *self._references())
 
     def predict(self, X: Any) -> ndarray:
         """The most probable class of each row, in the labels' own dtype."""
+        if lazy.is_lazy(X):
+            return lazy.answer(self, "predict", X)
         decisions = decide(self._embed(X), *self._references())
         labels: ndarray = self.classes_[decisions]
         return labels

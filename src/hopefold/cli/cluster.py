@@ -1,0 +1,164 @@
+"""Parts that are made by a Dask cluster, which may lose workers on the way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hopefold.cli.parts import Part, make
+from hopefold.errors import CannotWrite, DataNotFound, MissingPackage, NoCluster
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Seconds that a scheduler has to answer, and that it may be without any worker.
+ANSWERS_WITHIN, WORKERS_WITHIN = 10, 30
+
+#: The name of a cluster that is started here, for this work alone.
+LOCAL = "local"
+
+
+def make_all(
+    parts: Sequence[Part], address: str, *, load: Callable[[], Any], wishes: Mapping[str, Any]
+) -> None:
+    """Make parts on a cluster; the first error ends the work, and what is made stays.
+
+    The model is the result of one task: each worker gets it once, and if all that have it die it is
+    there again, which what is scattered would not be.
+    """
+    with _quiet(), _connect(address, len(parts)) as client:
+        shared = client.submit(_itself, load(), pure=False)
+        futures = client.map(make, parts, model=shared, wishes=dict(wishes), pure=False)
+        _wait(client, futures, {one.key: part for one, part in zip(futures, parts, strict=True)})
+
+
+def _itself(model: Any) -> Any:
+    return model
+
+
+@contextmanager
+def _connect(address: str, n_parts: int) -> Iterator[Client]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingPackage(
+            f"--dask needs {error.name}, which is not installed: pip install 'hopefold[dask]'."
+        ) from error
+    if address != LOCAL:
+        client = _answering(address, Client)
+        try:
+            yield client
+        finally:
+            client.close(timeout=ANSWERS_WITHIN)
+        return
+    from dask.system import CPU_COUNT
+
+    with (
+        LocalCluster(
+            n_workers=max(1, min(CPU_COUNT, n_parts)),
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _answering(address: str, client: type[Client]) -> Client:
+    """A client of a scheduler, in time.
+
+    In a thread that may be left behind: who listens there and says nothing would be waited for.
+    """
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(client(address, timeout=ANSWERS_WITHIN, set_as_default=False))
+        except Exception as error:
+            found.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWERS_WITHIN + 0.5)
+    if found and not isinstance(found[0], Exception):
+        return found[0]
+    why = f" ({found[0]})" if found and not isinstance(found[0], OSError) else ""
+    raise NoCluster(
+        f"no Dask scheduler answers at {address}{why}: give the address that dask scheduler prints "
+        f"(tcp://host:8786), or --dask {LOCAL}."
+    )
+
+
+def _wait(client: Client, futures: Sequence[Any], parts: Mapping[str, Part]) -> None:
+    """Until all are done. A worker that dies is replaced by others, if there are any."""
+    from distributed import as_completed
+
+    coming, n_waiting = as_completed(futures, loop=client.loop), len(futures)
+    served = asked = time.monotonic()
+    while n_waiting:
+        done = coming.next_batch(block=False)
+        n_waiting -= len(done)
+        for future in done:
+            _result(future, parts[future.key])
+        now = time.monotonic()
+        if not done and now - asked > 1:
+            asked = now
+            served = now if _has_workers(client) else served
+            if now - served > WORKERS_WITHIN:
+                raise NoCluster(
+                    f"the Dask cluster has had no worker for {WORKERS_WITHIN} s: start some (dask "
+                    "worker), and run this again; what is made stays."
+                )
+        if not done:
+            time.sleep(0.02)
+
+
+def _has_workers(client: Client) -> bool:
+    try:
+        return bool(client.scheduler_info(n_workers=1)["workers"])
+    except Exception:  # it is gone, and the futures will say so
+        return False
+
+
+def _result(future: Any, part: Part) -> None:
+    """What went wrong on a worker, in words for the one who has asked for the part."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        future.result()
+    except (DataNotFound, CannotWrite, FileNotFoundError) as error:
+        raise type(error)(
+            f"{error} That is what a worker says: all workers have to see the same folders."
+        ) from error
+    except KilledWorker as error:
+        raise NoCluster(
+            f"{part.name} was given up, as {error.allowed_failures + 1} workers died of it: give "
+            "them more memory, or make the file smaller."
+        ) from error
+    except CancelledError as error:
+        raise NoCluster(
+            "the Dask scheduler is gone: start it, and run this again; what is made stays."
+        ) from error
+    except ImportError as error:
+        raise MissingPackage(
+            f"a worker cannot work ({error}): install the same hopefold there, "
+            "pip install 'hopefold[cli,dask]'."
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What a cluster logs of itself is not for the user of a command; its errors are told."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

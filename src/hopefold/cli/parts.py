@@ -1,0 +1,129 @@
+"""Many files in, a part for each out: which there are, which are done, and how one is made.
+
+A part is a Parquet file that carries a note of what it is made of: the verb, the model's checksum,
+the options, the input with its size and time. So a folder tells by itself what is missing in it
+and what is not of this run, whenever and wherever the work was broken off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hopefold.cli import outputs, reading, results
+from hopefold.errors import DataNotFound, InvalidInput, InvalidParameter
+
+#: Where the note lies in a part, and beside it how many rows had gaps.
+NOTE, LEFT_OUT = "hopefold", "hopefold.left_out"
+
+WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Part:
+    """An input, what becomes of it, and the note that says so."""
+
+    #: Paths that are whole, as workers may be in another folder, and the input's name for people.
+    source: Path
+    target: Path
+    name: str
+    note: Mapping[str, Any]
+
+
+class Made(NamedTuple):
+    """A part that is there: its note, if it has one, and its rows."""
+
+    note: dict[str, Any] | None
+    n_rows: int
+    n_left_out: int
+
+
+def find_inputs(data: Path) -> tuple[Path, list[Path]]:
+    """The files that a pattern, a folder or a path means, and the folder they are named from."""
+    from hopefold.data.sources import READERS
+
+    if data.is_file():
+        return data.parent, [data]
+    if data.is_dir():
+        base, found = data, data.iterdir()
+    else:
+        steps = data.parts
+        first = next((n for n, step in enumerate(steps) if WILD & set(step)), len(steps) - 1)
+        base = Path(*steps[:first])
+        found = base.glob("/".join(steps[first:]))
+    files = sorted(path for path in found if path.is_file() and path.name[0] not in "._")
+    if data.is_dir():
+        files = [path for path in files if path.name.lower().endswith(tuple(READERS))]
+    if not files:
+        what = "the folder has no tables" if data.is_dir() else "there is no such file"
+        raise DataNotFound(f"{data}: {what}; give files that end in {', '.join(READERS)}.")
+    strange = [path for path in files if not path.name.lower().endswith(tuple(READERS))]
+    if strange:
+        raise InvalidInput(
+            f"{strange[0]} tells no kind of table: give files that end in {', '.join(READERS)}."
+        )
+    return base, files
+
+
+def plan(base: Path, files: Sequence[Path], folder: Path, note: Mapping[str, Any]) -> list[Part]:
+    """A part for each input, named after it."""
+    parts = []
+    for path in files:
+        name = path.relative_to(base).as_posix()
+        target = name if name.lower().endswith(".parquet") else f"{name}.parquet"
+        mine = {**note, "input": name, **_state(path)}
+        parts.append(Part(path.resolve(), folder.resolve() / target, name, mine))
+    by_target = {part.target: part for part in parts}
+    for part in parts:
+        if by_target[part.target] is not part:
+            raise InvalidParameter(
+                f"{part.name} and {by_target[part.target].name} would both become "
+                f"{part.target.name}: rename one of them."
+            )
+        if folder.resolve() in part.source.parents:
+            raise InvalidParameter(
+                f"{folder} is to be written to, but {part.name} is read from it: choose a folder "
+                "apart from the inputs."
+            )
+    return parts
+
+
+def make(part: Part, *, model: Any, wishes: Mapping[str, Any]) -> str:
+    """Make one part, whole or not at all. What a worker does."""
+    from hopefold.store import write_atomically
+
+    table = reading.read_for(model, part.source, may_be_empty=True, **wishes)
+    said = results.RESULTS[part.note["verb"]](model, table)
+    columns, _ = results.with_ids(table, said)
+    if any(part.note[name] != value for name, value in _state(part.source).items()):
+        raise InvalidInput(
+            f"{part.source} has changed since the work began: run again when nobody writes it."
+        )
+    notes = {NOTE: json.dumps(part.note), LEFT_OUT: str(table.n_dropped)}
+    write_atomically(part.target, outputs.parquet_with_notes(columns, notes))
+    return part.name
+
+
+def look_at(path: Path) -> Made | None:
+    """What a Parquet file says of itself at its end; ``None`` if it is not whole."""
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            notes, n_rows = file.schema_arrow.metadata or {}, file.metadata.num_rows
+    except (OSError, ValueError):
+        return None
+    try:
+        note = json.loads(notes[NOTE.encode()])
+        return Made(note, n_rows, int(notes[LEFT_OUT.encode()]))
+    except (LookupError, ValueError):
+        return Made(None, n_rows, 0)
+
+
+def _state(path: Path) -> dict[str, int]:
+    """By what an input is known to be the same: its bytes, and when they were written."""
+    found = path.stat()
+    return {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}
