@@ -110,8 +110,9 @@ def _read_parquet(
 ) -> Iterator[Batch]:
     pyarrow, dataset, parquet = _pyarrow()
     if not _is_dataset(source):
+        found = _existing(source)
         with _naming(source):
-            source = dataset.dataset(_existing(source), format="parquet")
+            source = dataset.dataset(found, format="parquet")
     fragments = sorted(source.get_fragments(), key=lambda fragment: fragment.path)
     if not fragments:
         raise InvalidInput("the folder has no Parquet file.")

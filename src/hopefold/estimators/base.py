@@ -17,12 +17,11 @@ from torch import nn
 
 from hopefold.core.neighbors import class_shares, decide, nearest
 from hopefold.data.columns import Columns
-from hopefold.data.disk import BUFFER, chunks, is_on_disk
-from hopefold.data.rows import DealtRows, Rows
-from hopefold.data.scaling import Scale, learn_scale
-from hopefold.data.seen import KEPT, sketch
-from hopefold.data.streams import is_list_of_batches, is_stream, read_all, read_rows
-from hopefold.data.tables import Table, as_table
+from hopefold.data.disk import chunks, is_on_disk
+from hopefold.data.rows import Rows
+from hopefold.data.scaling import Scale
+from hopefold.data.streams import is_stream, read_rows
+from hopefold.data.tables import as_table
 from hopefold.errors import (
     HopefoldError,
     InvalidInput,
@@ -33,10 +32,11 @@ from hopefold.errors import (
 )
 from hopefold.estimators import checks, lazy
 from hopefold.estimators.embedding import Placing, embed, resolve_device
+from hopefold.estimators.intake import take_in
 from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
 from hopefold.estimators.memory import what_was_wanted
 from hopefold.estimators.parameters import PASSING, Parameters
-from hopefold.training.world import ALL_MINE, Dealing, World, this_world
+from hopefold.training.world import this_world
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -94,70 +94,30 @@ class SupervisedEmbedding(
 
     def _fit(self, X: Any, y: Any) -> Self:
         world = this_world()
-        names, columns, dealt = None, None, False
         if world.size > 1 and not self._learns_in_parts:
             raise InvalidParameter(
                 f"{type(self).__name__} learns in one process, and there are {world.size}: start "
                 "it without torchrun, or use HOPE or S-HOPE."
             )
-        if isinstance(X, Table):
-            X, y, names, columns = X.X, X.y if y is None else y, X.names, X.columns
-        elif is_stream(X) or (y is None and is_list_of_batches(X)):
-            part, n_parts = world.rank, world.size
-            source, label, dealt = X, y, n_parts > 1
-            X, y, names = world.together(
-                lambda: read_all(source, label, part=part, n_parts=n_parts)
-            )
-        X, y = world.together(lambda: checks.check_rows(self, X, y, fitting=True, names=names))
-        self.columns_ = columns
+        given = take_in(self, X, y, world)
+        self.columns_ = given.columns
         self._check_parameters()
-        dealing, y = self._deal(world, X, y, dealt=dealt)
-        classes, labels = np.unique(y, return_inverse=True)
+        classes, labels = np.unique(given.y, return_inverse=True)
         checks.check_classes(classes, len(labels))
         if self.exemplars is not None:
             checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
-        random = checks.check_seed(self.random_state)
-        if self.random_state is None and world.size > 1:
-            random = np.random.RandomState(world.from_first(random.randint(2**31)))
-        scale = learn_scale(X, self._how_to_scale(), *([world.all_of] if dealt else []))
-        feature_names = getattr(self, "feature_names_in_", None)
-        rows = world.together(lambda: Rows.prepare(X, scale, feature_names))
-        if dealing.bounds is not None:
-            by_blocks = len(labels) * X.nbytes // max(1, len(X)) > BUFFER
-            rows = DealtRows(rows, dealing.bounds, world.rank, world.all_of, by_blocks=by_blocks)
-        weights = checks.check_class_weight(self.class_weight, classes, y)
+        random = given.seed(self.random_state)
+        scale = given.learn_scale(self._how_to_scale())
+        rows = given.prepare(scale, getattr(self, "feature_names_in_", None))
+        weights = checks.check_class_weight(self.class_weight, classes, given.y)
         task = self._task(rows, scale, labels, classes, weights, random)
         world.agree("seeds", task.seed)
         with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
-            learned = self._learn(replace(task, dealing=dealing), random)
+            learned = self._learn(replace(task, dealing=given.dealing), random)
         self._publish(learned, task)
-        self.seen_: Any = self._sketch(world, X, dealt=dealt)
+        self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(labels)
         return self
-
-    def _deal(self, world: World, X: Any, y: ndarray, *, dealt: bool) -> tuple[Dealing, ndarray]:
-        """Which rows are for this process, and the labels of all rows."""
-        if world.size == 1:
-            return ALL_MINE, y
-        names = getattr(self, "feature_names_in_", None)
-        world.agree("columns", X.shape[1] if names is None else names.tolist())
-        settings = {k: v for k, v in self.get_params().items() if k not in ("verbose", "device")}
-        world.agree("settings", repr(settings))
-        if not dealt:
-            world.agree("rows", X.shape)
-            world.agree("rows", sketch(X).tolist())
-            world.agree("labels", y.tolist())
-            return Dealing(world), y
-        world.agree("numbers", X.dtype)
-        kinds = {labels.dtype.kind for labels in world.all_of(y[:1])}
-        if len(kinds) > 1:
-            raise InvalidInput("labels are numbers in some files and text in others: use one kind.")
-        n_rows = world.all_of(len(y))
-        return Dealing(world, (0, *np.cumsum(n_rows).tolist())), world.joined(y)
-
-    def _sketch(self, world: World, X: Any, *, dealt: bool) -> ndarray:
-        mine = sketch(X)
-        return np.unique(world.joined(mine))[:KEPT] if dealt else mine
 
     def _task(
         self,
