@@ -156,6 +156,20 @@ def test_a_command_killed_half_way_goes_on_with_what_is_missing(run, two_workers
     check_every_row(out, rows)
 
 
+def test_a_part_that_workers_die_over_is_named(run, two_workers, command, rows, monkeypatch):
+    arguments, out = command
+    arguments = (*arguments, "--dask", two_workers.scheduler.address)
+    monkeypatch.setattr(two_workers.cluster.scheduler, "allowed_failures", 0)
+    victim, _ = pids(two_workers)
+    watching = when_some_are_there(out, lambda: os.kill(victim, signal.SIGKILL), [])
+    said = run(*arguments, status=2).stderr
+    watching.join()
+    assert "parquet is given up, 1 worker died over it" in said
+    two_workers.wait_for_workers(2)
+    run(*arguments)
+    check_every_row(out, rows)
+
+
 def test_what_a_model_says_lazily_is_computed_by_the_workers(two_workers, rows):
     _, frame, _ = rows
     X = frame.to_numpy()[:1000]
@@ -227,3 +241,27 @@ def test_without_dask_the_error_says_what_to_install(run, command, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = run(*command[0], "--dask", "local", status=2).stderr
     assert "pip install 'hopefold[dask]'" in said
+
+
+def test_a_scheduler_that_goes_away_is_told(run, command, monkeypatch):
+    arguments, _ = command
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    where = ("--host", "127.0.0.1", "--port", port, "--no-dashboard")
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "dask", "scheduler", *where], stderr=subprocess.DEVNULL
+    )
+    look = ours._has_workers
+
+    def look_when_it_is_killed(client):
+        scheduler.kill()
+        return look(client)
+
+    monkeypatch.setattr(ours, "_has_workers", look_when_it_is_killed)
+    try:
+        said = run(*arguments, "--dask", f"tcp://127.0.0.1:{port}", status=2).stderr
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert "the Dask scheduler is gone" in said

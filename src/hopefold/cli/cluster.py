@@ -21,6 +21,8 @@ ANSWERS_WITHIN, WORKERS_WITHIN = 10, 30
 #: The name of a cluster that is started here, for this work alone.
 LOCAL = "local"
 
+GONE = "the Dask scheduler is gone: start it, and run this again; what is made stays."
+
 
 def make_all(
     parts: Sequence[Part], address: str, *, load: Callable[[], Any], wishes: Mapping[str, Any]
@@ -130,6 +132,7 @@ def _result(future: Any, part: Part) -> None:
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         future.result()
@@ -138,14 +141,13 @@ def _result(future: Any, part: Part) -> None:
             f"{error} That is what a worker says: all workers have to see the same folders."
         ) from error
     except KilledWorker as error:
+        n_died = error.allowed_failures + 1
         raise NoCluster(
-            f"{part.name} was given up, as {error.allowed_failures + 1} workers died of it: give "
-            "them more memory, or make the file smaller."
+            f"{part.name} is given up, {n_died} worker{'s' * (n_died > 1)} died over it: give them "
+            "more memory, or make the file smaller, and run this again; what is made stays."
         ) from error
-    except CancelledError as error:
-        raise NoCluster(
-            "the Dask scheduler is gone: start it, and run this again; what is made stays."
-        ) from error
+    except (CancelledError, CommClosedError) as error:
+        raise NoCluster(GONE) from error
     except ImportError as error:
         raise MissingPackage(
             f"a worker cannot work ({error}): install the same hopefold there, "
