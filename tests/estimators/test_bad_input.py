@@ -233,6 +233,7 @@ def test_a_fit_that_diverges_says_so(optimizer):
     assert "scale" in message
 
 
+@pytest.mark.filterwarnings("ignore::hopefold.errors.SmallerStepWarning")
 @pytest.mark.parametrize("optimizer", ["adam", "cg", "lbfgs"])
 @pytest.mark.parametrize("order", [1, 3, 6])
 def test_a_fit_on_wild_numbers_fails_or_is_finite(optimizer, order):
@@ -245,6 +246,7 @@ def test_a_fit_on_wild_numbers_fails_or_is_finite(optimizer, order):
     assert np.isfinite(model.exemplars_).all()
 
 
+@pytest.mark.filterwarnings("ignore::hopefold.errors.SmallerStepWarning")
 @pytest.mark.parametrize("exemplars", ["joint", None])
 @pytest.mark.parametrize("learning_rate", [1e3, 1e10])
 def test_steps_that_are_far_too_large_are_told(exemplars, learning_rate):
