@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from hopefold import HOPE, SHOPE, load
 from hopefold.baselines import LDA
 from hopefold.errors import ChanceWarning, InvalidParameter
-from hopefold.estimators.checks import CHANCE, warn_of_chance
+from hopefold.estimators.checks import CHANCE, warn_of_bad_refit, warn_of_chance
 from hopefold.evaluation import permutation_test
 from hopefold.training.loop import Run
 
@@ -135,3 +135,15 @@ def test_the_luckiest_epoch_is_not_what_is_tested():
     assert run.kept["validation_error"] == 0.2
     assert run.late_error == pytest.approx(0.4)
     assert Run(1, history[:1]).late_error == 0.7
+
+
+def test_a_second_fit_that_is_much_worse_than_the_first_is_told():
+    with pytest.warns(ChanceWarning, match="learned again from all rows"):
+        warn_of_bad_refit(train_error=0.55, validation_error=0.13, n_held_out=15)
+
+
+@pytest.mark.parametrize(("train", "validation"), [(0.0, 0.0), (0.02, 0.1), (0.1, 0.1), (0.2, 0.1)])
+def test_a_second_fit_that_is_as_good_as_the_first_is_not_warned_of(train, validation):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_bad_refit(train, validation, n_held_out=30)

@@ -115,6 +115,9 @@ class SupervisedEmbedding(
         with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
             learned = self._learn(replace(task, dealing=given.dealing), random)
         self._publish(learned, task)
+        if self.refit and self.validation_error_ is not None and self.train_error_ is not None:
+            n_held_out = self.validation_fraction * len(labels)
+            checks.warn_of_bad_refit(self.train_error_, self.validation_error_, n_held_out)
         self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(labels)
         return self

@@ -179,6 +179,23 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
     warnings.warn(message, ChanceWarning, stacklevel=5)
 
 
+def warn_of_bad_refit(train_error: float, validation_error: float, n_held_out: float) -> None:
+    """One warning if the map of all rows is worse on its own rows than held-out rows said.
+
+    Worse beyond chance: by three standard errors of what the held-out rows tell, and one row more.
+    """
+    guess = max(validation_error, 1 / n_held_out)
+    deviation = math.sqrt(guess * (1 - min(guess, 1)) / n_held_out)
+    if train_error > validation_error + 3 * deviation + 1 / n_held_out:
+        warnings.warn(
+            f"the map may show what is not there: learned again from all rows, it judges "
+            f"{train_error:.1%} of them wrongly, though held-out rows had {validation_error:.1%} "
+            "before. Lower learning_rate, or set refit=False.",
+            ChanceWarning,
+            stacklevel=5,
+        )
+
+
 def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> None:
     """One warning that names the classes with fewer rows than exemplars were asked for."""
     rare = np.flatnonzero(sizes < n_exemplars)
