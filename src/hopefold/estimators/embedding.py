@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 BLOCK = 2**20
 
 #: Rows are embedded in multiples of this. Matrix products round differently for one row, a few and
-#: many; in whole tiles a row gets the same bits whatever is beside it, but for some very small maps,
-#: whose products are made otherwise for few tiles than for many (1e-6 of the range was seen).
+#: many; in whole tiles a row gets the same bits whatever is beside it, but for some very small
+#: maps, whose products are made otherwise for few tiles than for many (1e-6 of the range was seen).
 TILE = 4
 
 CPU = torch.device("cpu")
