@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-import several
 from pyarrow import parquet
+
+import several
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 
