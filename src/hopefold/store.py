@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+#: What a file is that holds how far a fit has come.
+CHECKPOINT = "checkpoint"
+
 #: Where the manifest lies in the header's metadata, and how it begins there. Quotes in user text
 #: are escaped twice, so nothing that a user names can look like this.
 _KEY = "hopefold"
@@ -61,6 +64,11 @@ def check_kind(
 ) -> None:
     """Is what the file holds of a kind that is known?"""
     kind = manifest.get("kind")
+    if kind == CHECKPOINT:
+        raise BrokenFile(
+            f"{path} is no model but the checkpoint of a fit: fit again with the same data and "
+            "settings, and it goes on from there."
+        )
     if not isinstance(kind, str) or kind not in kinds:
         raise BrokenFile(
             f"{path} holds a model of another kind ({told(repr(kind))}), which this hopefold does "
@@ -90,6 +98,8 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
 
     The header is judged first, by itself: what it says of the rest has to be what is there.
     """
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        raise BrokenFile(f"{path} is no file but a folder, a device or a pipe: name a model file.")
     with open(path, "rb") as file:
         header = _read_header(file, os.fspath(path))
         manifest = _manifest(header, os.fstat(file.fileno()).st_size, os.fspath(path))

@@ -186,3 +186,10 @@ def test_files_that_are_read_in_parts_are_learned_from_as_they_are(
 ):
     parquet.write_table(pa.table({"a": [0.0, 1.0], "y": [0, 1]}), "rows.parquet")
     assert words in run("fit", source, *options, "-o", "m.hope", status=2).stderr
+
+
+def test_a_checkpoint_in_the_place_of_the_model_or_the_data_is_refused(run, cells):
+    options = ("--label", "type", "--drop", "cell", "--encode", *QUICK)
+    for place in ("m.hope", "./m.hope", cells):
+        said = run("fit", cells, *options, "-o", "m.hope", "--checkpoint", place, status=2).stderr
+        assert "give it a name of its own" in said

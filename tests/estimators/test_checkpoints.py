@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -75,11 +78,18 @@ def test_a_fit_without_a_seed_goes_on_with_the_one_it_had(three_blobs, tmp_path,
     power_cut(7)
     with pytest.raises(PowerCut):
         model.fit(*three_blobs)
+    kept = Path(shutil.copy(tmp_path / "fit.ckpt", tmp_path / "copy.ckpt"))
     power_cut(1_000)
     model.fit(*three_blobs)
-    again = SHOPE(max_epochs=5, checkpoint=tmp_path / "fit.ckpt").fit(*three_blobs)
+    again = SHOPE(max_epochs=5, checkpoint=kept).fit(*three_blobs)
     np.testing.assert_array_equal(model.exemplars_, again.exemplars_)
     assert model.history_ == again.history_
+
+
+def test_a_fit_without_a_seed_that_is_over_is_done_anew(three_blobs, tmp_path):
+    model = SHOPE(max_epochs=2, checkpoint=tmp_path / "fit.ckpt")
+    first, second = (model.fit(*three_blobs).exemplars_ for _ in range(2))
+    assert (first != second).any()
 
 
 def test_two_fits_without_a_seed_differ_where_there_is_no_checkpoint_yet(three_blobs, tmp_path):

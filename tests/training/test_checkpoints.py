@@ -152,3 +152,13 @@ def test_a_folder_in_which_nothing_can_be_written_is_told_before_the_fit(tmp_pat
     (tmp_path / ".run.ckpt.lock").mkdir()
     with pytest.raises(CannotWrite, match="no checkpoint can be written"):
         Problem().run(tmp_path / "run.ckpt")
+
+
+def test_a_fit_that_is_over_is_done_anew_where_nothing_fixes_its_chances(tmp_path):
+    path = tmp_path / "run.ckpt"
+    with hold(path, "the same", 7, 5) as checkpoint:
+        checkpoint.finish()
+    with hold(path, "the same", 8, 5, anew=True) as checkpoint:
+        assert checkpoint.seed == 8
+    with hold(path, "the same", 8, 5) as checkpoint:
+        assert checkpoint.seed == 7

@@ -135,7 +135,7 @@ def _words_for(error: Any) -> str | None:
 
 def _tell_stop(why: BaseException | None = None) -> int:
     """A fit that has saved how far it came says how to go on."""
-    _say(str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written.")
+    _warn(str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written.")
     return INTERRUPTED
 
 

@@ -46,10 +46,7 @@ def fit(
     from hopefold.training.world import this_world
 
     world = this_world()
-    if world.is_first:
-        world.together(lambda: outputs.check_target(output, force=force, reads=[data]))
-    else:
-        world.together(lambda: None)
+    world.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
     table: Table | None = None
     if reading.is_read_in_parts(data, several=world.size > 1):
@@ -69,6 +66,18 @@ def fit(
         Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model is safe
     shown.summary(model, table, str(data), seconds)
     shown.say(f"wrote {output} ({outputs.size(output)})")
+
+
+def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> None:
+    """Is there room for the model, and for the checkpoint beside it?"""
+    outputs.check_target(output, force=force, reads=[data])
+    if checkpoint is None:
+        return
+    for other, what in ((output, "the model"), (data, "the data")):
+        if Path(str(checkpoint)).resolve() == other.resolve():
+            raise InvalidParameter(
+                f"--checkpoint {checkpoint} is where {what} is: give it a name of its own."
+            )
 
 
 def check_wishes(data: Path, label: str | None, wishes: Mapping[str, Any]) -> None:

@@ -223,6 +223,6 @@ def _check_size(rows: Float[ndarray, "n features"], names: ndarray | None) -> No
     column = int(np.flatnonzero(~(np.abs(rows) < LARGEST).all(axis=0))[0])
     name = column if names is None else repr(names[column])
     raise InvalidInput(
-        f"column {name} holds values too large for float32: "
-        "use scale='standard', or divide the column by a constant."
+        f"column {name} holds values too large for products in float32 (beyond 1e18 in the scale "
+        "of the map): divide it by a constant or, if scale is None, set scale='standard'."
     )

@@ -20,7 +20,6 @@ from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
 from hopefold.estimators import budget, soundness
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.parameters import PASSING
-from hopefold.training import checkpoints
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -141,11 +140,6 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
-    if manifest.get("kind") == checkpoints.KIND:
-        raise BrokenFile(
-            f"{path} is no model but the checkpoint of a fit: fit again with the same data and "
-            "settings, and it goes on from there."
-        )
     store.check_kind(manifest, KINDS, path)
     try:
         return _revive(manifest, tensors)

@@ -63,7 +63,8 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         unseeded = self.random_state is None
         seed = random.randint(2**31) if unseeded else 0
         identity, minutes = self._identity(task), self.checkpoint_minutes
-        with hold(self.checkpoint, identity, seed, minutes, task.dealing.world) as checkpoint:
+        world = task.dealing.world
+        with hold(self.checkpoint, identity, seed, minutes, world, anew=unseeded) as checkpoint:
             if unseeded:  # that of the fit that goes on here
                 random = np.random.RandomState(checkpoint.seed)
                 task = replace(task, seed=random.randint(2**31))

@@ -76,7 +76,18 @@ def take_in(model: Any, X: Any, y: Any, world: World) -> Intake:
         X, y, names = world.together(
             lambda: read_all(source, label, part=world.rank, n_parts=world.size)
         )
-    X, y = world.together(lambda: checks.check_rows(model, X, y, fitting=True, names=names))
+
+    def check() -> tuple[Any, ndarray]:
+        try:
+            return checks.check_rows(model, X, y, fitting=True, names=names)
+        except InvalidInput as error:
+            if not dealt:
+                raise
+            raise InvalidInput(
+                f"{error} (Rows are counted from the first that process {world.rank} has read.)"
+            ) from error
+
+    X, y = world.together(check)
     if world.size == 1:
         return Intake(X, y, columns, ALL_MINE)
     _check_agreement(model, X, world)

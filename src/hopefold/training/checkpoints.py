@@ -39,8 +39,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-KIND = "checkpoint"
-
 #: At the end of an epoch, a state is saved unless saving takes more than this share of the time.
 SHARE = 0.05
 
@@ -56,10 +54,17 @@ class Checkpoint:
     """The states of a fit's runs in a file, written whole, each time in place of the last."""
 
     def __init__(
-        self, path: Path, identity: str, seed: int, minutes: float, world: World = ALONE
+        self,
+        path: Path,
+        identity: str,
+        seed: int,
+        minutes: float,
+        world: World = ALONE,
+        *,
+        anew: bool = False,
     ) -> None:
         self._path, self._identity, self._minutes = path, identity, minutes
-        self._world = world
+        self._world, self._anew = world, anew
         self.seed = seed
         self._over: list[State] = []
         self._found: list[State] = []
@@ -126,12 +131,18 @@ class Checkpoint:
         """The states in the file, if there is one, and the seed."""
         if not self._path.exists():
             return [], self.seed
-        manifest, tensors = store.read(self._path)
-        if manifest["kind"] != KIND:
+        try:
+            manifest, tensors = store.read(self._path)
+        except BrokenFile as error:
+            raise BrokenFile(
+                f"{self._path} is no checkpoint that can be read ({error}) Remove it, and the fit "
+                "begins anew, or name another file."
+            ) from error
+        if manifest["kind"] != store.CHECKPOINT:
             raise InvalidParameter(f"{self._path} is no checkpoint but a model: name another file.")
+        if manifest["over"] and (self._anew or manifest["identity"] != self._identity):
+            return [], self.seed
         if manifest["identity"] != self._identity:
-            if manifest["over"]:
-                return [], self.seed
             raise InvalidParameter(
                 f"{self._path} is the checkpoint of another fit, of other data or settings, that "
                 "is not over: name another file, or remove it."
@@ -149,7 +160,7 @@ class Checkpoint:
         start = time.monotonic()
         states = [*self._over, *([] if last is None else [last])]
         manifest = {
-            "kind": KIND,
+            "kind": store.CHECKPOINT,
             "identity": self._identity,
             "seed": self.seed,
             "over": over,
@@ -175,14 +186,21 @@ class Checkpoint:
 
 @contextmanager
 def hold(
-    path: str | PathLike[str], identity: str, seed: int, minutes: float, world: World = ALONE
+    path: str | PathLike[str],
+    identity: str,
+    seed: int,
+    minutes: float,
+    world: World = ALONE,
+    *,
+    anew: bool = False,
 ) -> Iterator[Checkpoint]:
     """The checkpoint of one fit at a time: a second one is told that the first one has it.
 
-    Of several processes, the first reads it for all, and writes it.
+    Of several processes, the first reads it for all, and writes it. A fit that is over is given
+    back as it was, or done ``anew``.
     """
     target = Path(os.path.realpath(path))
-    checkpoint = Checkpoint(target, identity, seed, minutes, world)
+    checkpoint = Checkpoint(target, identity, seed, minutes, world, anew=anew)
     with ExitStack() as held:
 
         def read() -> tuple[list[State], int]:
