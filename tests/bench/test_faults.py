@@ -52,7 +52,9 @@ def test_a_file_that_is_half_another_is_found_out(tmp_path):
 
 
 def test_a_fault_that_there_is_not_is_told(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"'fire' is no fault: choose of kill, full disk"):
+    with pytest.raises(
+        InvalidParameter, match=r"'fire' is no fault: choose of killed fit, numbers"
+    ):
         faults.run_soaks(tmp_path, only=["fire"], tell=list)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -112,8 +113,13 @@ class SupervisedEmbedding(
         weights = checks.check_class_weight(self.class_weight, classes, given.y)
         task = self._task(rows, scale, labels, classes, weights, random)
         world.agree("seeds", task.seed)
-        with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
-            learned = self._learn(replace(task, dealing=given.dealing), random)
+        task = replace(task, dealing=given.dealing)
+        with (
+            torch.inference_mode(False),  # whatever the caller is in
+            torch.enable_grad(),
+            self._kept(task, random) as (kept_task, chances),
+        ):
+            learned = self._learn(kept_task, chances)
         self._publish(learned, task)
         if self.refit and self.validation_error_ is not None and self.train_error_ is not None:
             n_held_out = self.validation_fraction * len(labels)
@@ -295,6 +301,13 @@ class SupervisedEmbedding(
             self.class_weight_,
             self._resolve_n_neighbors(with_exemplars=self.exemplars_ is not None),
         )
+
+    @contextmanager
+    def _kept(
+        self, task: Task, random: np.random.RandomState
+    ) -> Iterator[tuple[Task, np.random.RandomState]]:
+        """What is learned from, with a checkpoint where the method has one."""
+        yield task, random
 
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
         """Learn with some rows held out, to know the error; then, if asked, from all rows."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -57,20 +59,22 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         """The map that is learned: the map itself, or one around it that has more coordinates."""
         return map_
 
-    def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
+    @contextmanager
+    def _kept(
+        self, task: Task, random: np.random.RandomState
+    ) -> Iterator[tuple[Task, np.random.RandomState]]:
         if self.checkpoint is None:
-            return super()._learn(task, random)
-        unseeded = self.random_state is None
+            yield task, random
+            return
+        unseeded, world = self.random_state is None, task.dealing.world
         seed = random.randint(2**31) if unseeded else 0
         identity, minutes = self._identity(task), self.checkpoint_minutes
-        world = task.dealing.world
         with hold(self.checkpoint, identity, seed, minutes, world, anew=unseeded) as checkpoint:
             if unseeded:  # that of the fit that goes on here
                 random = np.random.RandomState(checkpoint.seed)
                 task = replace(task, seed=random.randint(2**31))
-            learned = super()._learn(replace(task, checkpoint=checkpoint), random)
+            yield replace(task, checkpoint=checkpoint), random
             checkpoint.finish()
-        return learned
 
     def _identity(self, task: Task) -> str:
         """What two fits share that must not be taken for each other: settings, rows and labels."""
