@@ -100,6 +100,7 @@ class World:
                 theirs = torch.empty_like(together)
                 talks = [dist.isend(together, 1 - self.rank), dist.irecv(theirs, 1 - self.rank)]
                 for talk in talks:
+                    assert talk is not None  # this process is in the group
                     talk.wait()
                 together += theirs
             else:
