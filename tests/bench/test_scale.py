@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
 from hopefold.bench import scale
 from hopefold.bench.__main__ import app, default_folder
-from hopefold.bench.records import read_lines
+from hopefold.bench.records import append, read_lines
 
 LINE = {
     "cores": 2,
@@ -45,13 +47,21 @@ def test_two_processes_are_held_against_two_threads():
     assert scale.share_of_two(LINE) == pytest.approx(1.0)
 
 
-def test_the_bench_measures_every_world(tmp_path, monkeypatch):
-    monkeypatch.setattr(scale, "WORLDS", ((1, 1), (2, 1), (3, 1), (1, 2)))
-    result = CliRunner().invoke(app, ["scale", "--rows", "2000", "--results", str(tmp_path)])
+def test_the_bench_measures_real_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "WORLDS", ((2, 1),))
+    result = CliRunner().invoke(app, ["scale", "--rows", "600", "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
     (line,) = read_lines(scale.scale_file(tmp_path))
-    assert all(one["add_up_seconds"] > 0 for one in line["worlds"])
-    assert "rows a second" in scale.scale_table(tmp_path)
+    (two,) = line["worlds"]
+    assert (two["processes"], two["threads"]) == (2, 1)
+    assert two["seconds_a_step"].keys() == {str(batch) for batch in scale.BATCHES}
+    assert two["add_up_seconds"] > 0
+    assert line["read_bytes_a_second"] > 0
+
+
+def test_the_tables_tell_what_was_measured_and_what_follows(tmp_path):
+    append(scale.scale_file(tmp_path), json.dumps(LINE))
+    assert "1.00 × the rows of one with two threads" in scale.scale_table(tmp_path)
     assert "10⁹ rows" in scale.reckoned_table(tmp_path)
 
 

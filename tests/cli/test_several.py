@@ -112,7 +112,7 @@ def pid_of_rank(rank, launcher):
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
 def test_a_process_that_is_killed_is_started_again_and_the_model_is_the_same(files, tmp_path):
-    settings = ("--label", "kind", *SETTINGS, "--batch-size", "100", "--patience", "40")
+    settings = ("--label", "kind", *SETTINGS, "--batch-size", "100", "--no-refit")
     fit = ("-m", "hopefold", "fit", files, *settings, "--verbose", "0")
     status, _, err = end(begin(*fit, "-o", tmp_path / "calm.hope"))
     assert status == 0, err

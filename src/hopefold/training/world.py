@@ -8,6 +8,7 @@ one process is the same code: a world of size 1, in which there is nothing to do
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -172,7 +173,14 @@ def this_world() -> World:
             dist.init_process_group(
                 backend, store=store, rank=rank, world_size=size, timeout=PATIENCE
             )
+        atexit.register(_leave)
     return World(dist.get_rank(), dist.get_world_size())
+
+
+def _leave() -> None:
+    """End the talk before the process ends: its threads would be cut off."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 @dataclass(frozen=True)
