@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -204,81 +205,28 @@ def exemplars_table(folder: Path, part: str) -> str:
     return "\n\n".join([title, markdown(headings, lines) if lines else NOT_RUN])
 
 
-def speed_table(folder: Path, _part: str) -> str:
-    """What judging a row costs; it says nothing about errors, so the part does not matter."""
-    from hopefold.bench.speed import speed_tables  # heavy
+def made_by(module: str, maker: str) -> Callable[[Path, str], str]:
+    """A table that another module makes, whatever the part; imported when it is asked for."""
 
-    return speed_tables(folder)
+    def make(folder: Path, _part: str) -> str:
+        table: str = getattr(import_module(f"hopefold.bench.{module}"), maker)(folder)
+        return table
 
-
-def ruler_table(folder: Path, _part: str) -> str:
-    """How near to the hardware's limit."""
-    from hopefold.bench import ruler  # heavy
-
-    return ruler.ruler_table(folder)
-
-
-def profile_table(folder: Path, _part: str) -> str:
-    """Where the time of a pass goes."""
-    from hopefold.bench import profile  # heavy
-
-    return profile.profile_table(folder)
-
-
-def footprint_table(folder: Path, _part: str) -> str:
-    """How much memory fits take whose data are larger."""
-    from hopefold.bench import footprint  # heavy
-
-    return footprint.footprint_table(folder)
-
-
-def scale_table(folder: Path, _part: str) -> str:
-    """What several processes gain."""
-    from hopefold.bench import scale
-
-    return scale.scale_table(folder)
-
-
-def reckoned_table(folder: Path, _part: str) -> str:
-    """What many machines would gain."""
-    from hopefold.bench import scale
-
-    return scale.reckoned_table(folder)
-
-
-def faults_table(folder: Path, _part: str) -> str:
-    """Faults that were made for real, and how many were survived."""
-    from hopefold.bench import faults
-
-    return faults.faults_table(folder)
-
-
-def sweep_table(folder: Path, _part: str) -> str:
-    """The sizes, and whether tied factors are harmless; always on validation parts."""
-    from hopefold.bench.sweep import sweep_tables  # heavy
-
-    return sweep_tables(folder)
-
-
-def trials_table(folder: Path, _part: str) -> str:
-    """What was tried on the way to the defaults; always on validation parts."""
-    from hopefold.bench import trials  # heavy
-
-    return trials.trials_table(folder)
+    return make
 
 
 #: From a folder and a part: what does not come from the runs of a plan.
 BESIDE: dict[str, Callable[[Path, str], str]] = {
     "exemplars": exemplars_table,
-    "speed": speed_table,
-    "ruler": ruler_table,
-    "profile": profile_table,
-    "footprint": footprint_table,
-    "faults": faults_table,
-    "scale": scale_table,
-    "reckoned": reckoned_table,
-    "sweep": sweep_table,
-    "trials": trials_table,
+    "speed": made_by("speed", "speed_tables"),
+    "ruler": made_by("ruler", "ruler_table"),
+    "profile": made_by("profile", "profile_table"),
+    "footprint": made_by("footprint", "footprint_table"),
+    "faults": made_by("faults", "faults_table"),
+    "scale": made_by("scale", "scale_table"),
+    "reckoned": made_by("scale", "reckoned_table"),
+    "sweep": made_by("sweep", "sweep_tables"),
+    "trials": made_by("trials", "trials_table"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import hopefold
 from hopefold.cli import outputs, reading, shown
-from hopefold.cli.parts import WILD, Made, Part, find_inputs, look_at, make, plan
+from hopefold.cli.parts import Made, Part, find_inputs, look_at, make, plan
 from hopefold.errors import CannotWrite, InvalidParameter, NoSuchFolder
 
 #: Written last: where it is, all parts are. Readers of Parquet folders pass over such a name.
@@ -25,7 +25,7 @@ def is_many(data: Path, output: Path) -> bool:
     """Are many files meant: a pattern, or a folder whose results go to a folder?"""
     if data.is_dir():
         return output != outputs.STDOUT and output.suffix.lower() not in outputs.TABLES
-    return not data.exists() and any(WILD & set(step) for step in data.parts)
+    return reading.is_pattern(data)
 
 
 def work(

@@ -19,8 +19,6 @@ from hopefold.errors import DataNotFound, InvalidInput, InvalidParameter
 #: Where the note lies in a part, and beside it how many rows had gaps.
 NOTE, LEFT_OUT = "hopefold", "hopefold.left_out"
 
-WILD = frozenset("*?[")
-
 
 @dataclass(frozen=True)
 class Part:
@@ -51,7 +49,9 @@ def find_inputs(data: Path) -> tuple[Path, list[Path]]:
         base, found = data, data.iterdir()
     else:
         steps = data.parts
-        first = next((n for n, step in enumerate(steps) if WILD & set(step)), len(steps) - 1)
+        first = next(
+            (n for n, step in enumerate(steps) if reading.WILD & set(step)), len(steps) - 1
+        )
         base = Path(*steps[:first])
         found = base.glob("/".join(steps[first:]))
     files = sorted(path for path in found if path.is_file() and path.name[0] not in "._")

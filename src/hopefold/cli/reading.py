@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from hopefold.data.columns import Columns
     from hopefold.data.tables import Table
 
+#: Signs that stand for others in a pattern.
+WILD = frozenset("*?[")
+
 
 def load_model(path: Path) -> Any:
     """The model in a file."""
@@ -38,8 +41,12 @@ def is_read_in_parts(data: Path, *, several: bool) -> bool:
     """Is it several Parquet files, or one that several processes read?"""
     if data.is_dir():
         return any(data.glob("*.parquet"))
-    many = any(sign in str(data) for sign in "*?[") and not data.exists()
-    return data.suffix.lower() == ".parquet" and (many or several)
+    return data.suffix.lower() == ".parquet" and (several or is_pattern(data))
+
+
+def is_pattern(data: Path) -> bool:
+    """Does it stand for the files that look like it?"""
+    return not data.exists() and bool(WILD & set(str(data)))
 
 
 def columns_of(model: Any) -> Columns:

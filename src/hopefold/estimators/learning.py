@@ -323,13 +323,7 @@ class Attempt:
         dealing = self._task.dealing
         if dealing.world.size == 1:
             return self._fetch(which)
-        everyones = dealing.places(which)
-        places = everyones[dealing.world.rank]
-        order = torch.from_numpy(np.argsort(np.concatenate(everyones)))
-
-        def gather(points: Tensor) -> Tensor:
-            return dealing.world.rows_of_all(points, list(map(len, everyones)))[order]
-
+        places, gather = dealing.share(which)
         labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
         weights = self._weights[labels] if self._weighted else None
         here = torch.from_numpy(places).to(self._task.device)

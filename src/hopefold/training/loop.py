@@ -109,9 +109,7 @@ class Descent:
         good = self.state()
         while not self._is_over():
             try:
-                progress.advance(self._epoch(checkpoint))
-                if checkpoint is not None:
-                    checkpoint.offer(self.state, epoch_is_over=True)
+                record = self._epoch(checkpoint)
             except Diverged as error:
                 begun_well = math.isfinite(self._first)
                 self.go_on_from(good)
@@ -123,7 +121,12 @@ class Descent:
                     SmallerStepWarning,
                     stacklevel=2,
                 )
+                good = self.state()
+                continue
+            progress.advance(record)
             good = self.state()
+            if checkpoint is not None:
+                checkpoint.offer(partial(State, *good), epoch_is_over=True)
         if len(self.history) < self._settings.max_epochs:
             progress.stop_early()
 
@@ -145,7 +148,7 @@ class Descent:
             "over": over,
             "batches": self._batches,
             "first": self._first if self.history or self._batches else None,
-            "history": [dict(record) for record in self.history],
+            "history": list(self.history),
             "best": [self._best.epoch, self._best.improved_in],
         }
         tensors = {
@@ -153,10 +156,10 @@ class Descent:
             "total": self._total.clone(),
             "fewest": torch.from_numpy(self._best.fewest),
         }
-        lists = (("parameter", self._parameters), ("best", self._best.saved))
-        for name, values in lists:
-            copies = [value.detach().clone() for value in values]
-            tensors |= {f"{name}.{number}": value for number, value in enumerate(copies)}
+        for number, parameter in enumerate(self._parameters):
+            tensors[f"parameter.{number}"] = parameter.detach().clone()
+        for number, saved in enumerate(self._best.saved):  # never written to: no copy
+            tensors[f"best.{number}"] = saved
         memory = self._optimizer.memory()
         return State(plain, tensors | {f"memory.{name}": v for name, v in memory.items()})
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -161,6 +162,9 @@ def this_world() -> World:
     if not dist.is_initialized():
         if int(os.environ.get("WORLD_SIZE", "1")) == 1 or "RANK" not in os.environ:
             return ALONE
+        # Imported later, as a fit does, its functions would hold the group by their defaults, and
+        # its threads would live until the interpreter ends, which aborts the process.
+        import_module("torch.distributed.nn")
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
@@ -199,6 +203,16 @@ class Dealing:
             return np.array_split(np.arange(len(numbers)), self.world.size)
         owner = np.searchsorted(self.bounds, numbers, side="right") - 1
         return [np.flatnonzero(owner == rank) for rank in range(self.world.size)]
+
+    def share(self, numbers: Int[ndarray, " n"]) -> tuple[ndarray, Callable[[Tensor], Tensor]]:
+        """Where this process's rows are among these, and what joins the points of all processes."""
+        everyones = self.places(numbers)
+        counts = [len(places) for places in everyones]
+        order = torch.from_numpy(np.argsort(np.concatenate(everyones)))
+        return (
+            everyones[self.world.rank],
+            lambda points: self.world.rows_of_all(points, counts)[order.to(points.device)],
+        )
 
 
 #: One process, which has all rows.
