@@ -179,6 +179,18 @@ def match_affinities(y, affinities):
     return loss
 
 
+def keep_near_landmarks(y, landmarks, affinities):
+    """The mean over rows of KL(p_i || q_i), q the Student kernel over all landmarks."""
+    loss = 0.0
+    for i, point in enumerate(y):
+        Z = sum(student(point, landmark) for landmark in landmarks)
+        for j, landmark in enumerate(landmarks):
+            if affinities[i][j] > 0:
+                q = student(point, landmark) / Z
+                loss += affinities[i][j] * math.log(affinities[i][j] / q) / len(y)
+    return loss
+
+
 def entropy(shares):
     return -sum(p * math.log(p) for p in shares if p > 0)
 

@@ -18,9 +18,12 @@ import oracles
 from hopefold.core.kernels import log_gaussian, log_student
 from hopefold.core.neighborhoods import (
     input_affinities,
+    landmark_slopes,
     large_margin,
     match_affinities,
     miss_neighbors,
+    neighbor_shares,
+    precisions,
 )
 
 LABELS = torch.tensor([2, 0, 1, 0, 2, 2, 1, 0, 3])  # class 3 has one row only
@@ -200,6 +203,46 @@ def test_points_that_have_the_affinities_asked_for_cost_nothing():
     similarity = 1 / (1 + torch.cdist(y, y).square())
     q = similarity.fill_diagonal_(0) / similarity.sum()
     assert float(match_affinities(y, q)) == pytest.approx(0, abs=1e-12)
+
+
+# -- landmarks --------------------------------------------------------------------------------
+
+
+def shares_of(n, z):
+    """Rows that sum to 1; the first has nothing to do with the first landmark."""
+    shares = points(n, z, seed=3).softmax(dim=1)
+    shares[0, 0] = 0
+    return shares / shares.sum(dim=1, keepdim=True)
+
+
+def test_keeping_near_landmarks_equals_the_loops():
+    y, landmarks, p = points(9, 2), points(5, 2, seed=1), shares_of(9, 5)
+    loops = oracles.keep_near_landmarks(y.tolist(), landmarks.tolist(), p.tolist())
+    assert float(landmark_slopes(y, landmarks, p)[0]) == pytest.approx(loops, rel=1e-12)
+
+
+def test_the_gradients_of_keeping_near_landmarks_are_exact():
+    y, landmarks, p = points(9, 2), points(5, 2, seed=1), shares_of(9, 5)
+    _, slopes = landmark_slopes(y, landmarks, p)
+    y.requires_grad_()
+    landmarks.requires_grad_()
+    similarity = (1 + torch.cdist(y, landmarks).square()).reciprocal()
+    q = similarity / similarity.sum(dim=1, keepdim=True)
+    loss = (torch.xlogy(p, p) - p * q.log()).sum() / 9
+    torch.testing.assert_close(slopes, torch.autograd.grad(loss, (y, landmarks)))
+
+
+def test_keeping_near_landmarks_is_a_sum_over_rows():
+    y, landmarks, p = points(8, 2), points(5, 2, seed=1), shares_of(8, 5)
+    halves = [landmark_slopes(y[h], landmarks, p[h])[0] for h in HALVES]
+    torch.testing.assert_close(sum(halves) / 2, landmark_slopes(y, landmarks, p)[0])
+
+
+@pytest.mark.parametrize("perplexity", [1.5, 4.0])
+def test_the_neighbours_of_a_row_have_the_entropy_that_is_asked_for(perplexity):
+    squared = torch.cdist(points(6, 3), points(20, 3, seed=1)).square()
+    for row in neighbor_shares(squared, precisions(squared, perplexity)).tolist():
+        assert oracles.entropy(row) == pytest.approx(math.log(perplexity), abs=1e-5)
 
 
 # -- affinities: what is asked for ------------------------------------------------------------

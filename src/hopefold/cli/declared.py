@@ -142,6 +142,8 @@ def _prose(module: str, name: str) -> dict[str, tuple[str, str]]:
 
 def _words(value: ast.expr | None) -> dict[str, tuple[str, str]]:
     """A literal; names in a union of several are those of a base, whose words are known."""
+    if isinstance(value, ast.BinOp):
+        return _words(value.left) | _words(value.right)
     if isinstance(value, ast.Dict):
         words: dict[str, tuple[str, str]] = ast.literal_eval(value)
         return words

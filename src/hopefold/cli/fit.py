@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from hopefold.data.tables import Table
 
 
+#: Methods that learn from rows alone.
+UNLABELLED = ("HOPE", "SHOPE")
+
+
 @options.with_parameters
 def fit(
     data: options.Data,
@@ -36,6 +40,12 @@ def fit(
     drop: options.Drop = None,
     encode: options.Encode = False,
     missing: options.Missing = None,
+    unlabelled: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled", help="Learn from rows alone; a column that --label names is left out."
+        ),
+    ] = False,
     force: options.Force = False,
     **parameters: Any,
 ) -> None:
@@ -48,11 +58,18 @@ def fit(
     world = this_world()
     world.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
+    if unlabelled and kind not in UNLABELLED:
+        raise InvalidParameter(
+            f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
+        )
     table: Table | None = None
     if reading.is_read_in_parts(data, several=world.size > 1):
-        world.together(lambda: check_wishes(data, label, {**wishes, "image_shape": shape}))
+        aside = {**wishes, "image_shape": shape, "unlabelled": unlabelled and label}
+        world.together(lambda: check_wishes(data, label or unlabelled, aside))
         model = make(kind, settings)
     else:
+        wishes |= {"labelled": not unlabelled}
+        wishes["missing_labels"] = settings.get("missing_label", ()) is None
         table = world.together(lambda: read(data, label, shape=shape, **wishes))
         model = make(kind, settings, table)
     start = time.perf_counter()
@@ -80,9 +97,9 @@ def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> 
             )
 
 
-def check_wishes(data: Path, label: str | None, wishes: Mapping[str, Any]) -> None:
+def check_wishes(data: Path, label: object, wishes: Mapping[str, Any]) -> None:
     """Files that are read in parts are learned from as they are."""
-    if label is None:
+    if not label:
         raise InvalidInput(f"name the label column of {data}: --label COLUMN.")
     if strange := [name for name, value in wishes.items() if value]:
         raise InvalidParameter(
@@ -99,7 +116,8 @@ def read(
 
     ids, drop = (wishes.pop(name, None) or () for name in ("ids", "drop"))
     table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **wishes)
-    _check_classes(reading.labels_of(table, data), data)
+    if wishes.get("labelled", True):
+        _check_classes(reading.labels_of(table, data), data)
     if shape is not None and table.image_shape is None:
         from hopefold.estimators.checks import check_pixels
 
@@ -135,7 +153,7 @@ def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
     """Weights of the labels themselves: on the command line all of them are text."""
     import numpy as np
 
-    labels = {str(label): label for label in np.unique(np.asarray(table.y)).tolist()}
+    labels = {str(label): label for label in np.asarray(table.y).tolist()}
     for name in weights:
         if name not in labels:
             raise InvalidParameter(

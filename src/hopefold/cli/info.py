@@ -40,7 +40,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
     columns = manifest.get("columns", {})
     rows = {
         "written by": f"hopefold {manifest['version']}, file format {manifest['format']}",
-        "classes": shown.listed(classes),
+        "classes": shown.listed(classes) if classes else "none: it was learned without labels",
         "features": f"{manifest['n_features']:,}" + (f": {shown.listed(names)}" if names else ""),
     }
     if columns.get("label"):
@@ -53,16 +53,20 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
         rows["missing values"] = "are filled with the mean of the column"
     if columns.get("image_shape"):
         rows["images"] = "{} × {} pixels".format(*columns["image_shape"])
-    kept, what = len(tensors["references.labels"]), "training rows"
+    kept, what = len(tensors["references.embedding"]), "training rows"
     if "exemplars" in tensors:
         what = "exemplars"
-    rows[what] = f"{kept:,}, against which new rows are judged"
+    rows[what] = f"{kept:,}" + (", against which new rows are judged" if classes else "")
     for name in ("validation_error", "train_error"):
         error = manifest.get(name)
         if error is not None:
             rows[{"validation_error": "held-out error"}.get(name, "training error")] = (
                 shown.percent(error)
             )
+    if manifest.get("structure"):
+        rows["neighbours"] = shown.of_the_loss(manifest["structure"])
+    if manifest.get("trustworthiness") is not None:
+        rows["trustworthiness"] = shown.trust(manifest["trustworthiness"])
     rows["epochs"] = f"{manifest['epochs']:,}"
     rows["precision"] = manifest.get("precision", "float32")
     rows["settings"] = _settings(manifest["kind"], manifest["settings"])

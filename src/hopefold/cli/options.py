@@ -56,6 +56,7 @@ UNTOLD = ("verbose", "checkpoint", "checkpoint_minutes")
 #: What the help says of kinds that are written otherwise on a command line.
 METAVARS = {
     "(int, int) or None": "HEIGHT,WIDTH",
+    "number, str, None or ()": "LABEL|none",
     "sequence of int": "INT,INT,…",
     'dict, "balanced" or None': "balanced|LABEL=WEIGHT,…",
     "int, RandomState or None": "INT",
@@ -141,6 +142,8 @@ def written(value: Any) -> str:
     """A setting as one types it."""
     if value is None:
         return "none"
+    if isinstance(value, tuple | list) and not value:
+        return "()"
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
@@ -178,6 +181,8 @@ def parse(text: str) -> Any:
     """A number, several of them, weights of labels, nothing, or the text itself."""
     if text.lower() == "none":
         return None
+    if text == "()":
+        return ()
     for kind in (int, float):
         try:
             return kind(text)

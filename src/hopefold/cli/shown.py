@@ -101,9 +101,9 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
     n_rows, n_columns = model.n_rows_, model.n_features_in_
     say(
         f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
-        f"feature{'s' * (n_columns != 1)}, {len(model.classes_)} classes"
+        f"feature{'s' * (n_columns != 1)}, {n_classes(model)}"
     )
-    rows = {"classes": listed(model.classes_.tolist())}
+    rows = {"classes": listed(model.classes_.tolist())} if len(model.classes_) else {}
     if data is not None:
         rows |= _reading(data)
     if model.validation_error_ is not None:
@@ -112,7 +112,9 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
             f"rows{guessing}"
         )
-    rows["training error"] = percent(model.train_error_)
+    if model.train_error_ is not None:
+        rows["training error"] = percent(model.train_error_)
+    rows |= neighbours(model)
     if model.exemplars_ is not None:
         rows["exemplars"] = f"{len(model.exemplars_)} stand in for {n_rows:,} rows"
     rows["time"] = f"{seconds:.1f} s, {model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
@@ -135,8 +137,36 @@ def _guessing(data: Table) -> str:
     """The error of whoever always names the commonest class."""
     import numpy as np
 
-    _, counts = np.unique(np.asarray(data.y), return_counts=True)
+    labels = np.asarray(data.y)
+    if labels.dtype == object:
+        labels = np.array([label for label in labels if label is not None])
+    _, counts = np.unique(labels, return_counts=True)
     return percent(1 - counts.max() / counts.sum())
+
+
+def n_classes(model: Any) -> str:
+    """How many classes there are, in words."""
+    return f"{len(model.classes_)} classes" if len(model.classes_) else "no labels"
+
+
+def neighbours(model: Any) -> dict[str, str]:
+    """Whether neighbours were to be kept, and how far they can be trusted."""
+    if not getattr(model, "structure_", 0):
+        return {}
+    rows = {"neighbours": of_the_loss(model.structure_)}
+    if model.trustworthiness_ is not None:
+        rows["trustworthiness"] = trust(model.trustworthiness_)
+    return rows
+
+
+def of_the_loss(structure: float) -> str:
+    """How much it mattered in training that neighbours are kept."""
+    return f"{100 * structure:g} % of the loss asks to keep them"
+
+
+def trust(trustworthiness: float) -> str:
+    """How far neighbours in the map are neighbours."""
+    return f"{trustworthiness:.3f} of 1, on held-out rows"
 
 
 def left_out(data: Table) -> str:

@@ -1,4 +1,4 @@
-"""A handful of rows that stand in for all: where the exemplars of each class start."""
+"""A handful of rows that stand in for all: where exemplars start, by class or regardless of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
     from scipy.sparse import csr_array
+
+
+#: Rounds of k-means after which many centres are good enough to compare rows with.
+ROUNDS = 10
 
 
 def kmeans_per_class(
@@ -45,6 +49,20 @@ def kmeans_per_class(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 centres.append(kmeans.fit(rows).cluster_centers_)
     return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)
+
+
+def kmeans_centres(
+    rows: Float[ndarray, "k features"] | csr_array,
+    n_centres: int,
+    random_state: np.random.RandomState,
+) -> Float[ndarray, "z features"]:
+    """Many k-means centres of rows of any class, after a few rounds from random rows."""
+    rows = _with_short_indices(rows)
+    kmeans = KMeans(n_centres, init="random", n_init=1, max_iter=ROUNDS, random_state=random_state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centres: ndarray = kmeans.fit(rows).cluster_centers_
+    return centres
 
 
 def _with_short_indices(rows: Any) -> Any:

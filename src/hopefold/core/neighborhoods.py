@@ -1,4 +1,4 @@
-"""What the baselines minimise: NCA, the large margin, and affinities of t-SNE.
+"""What keeps neighbours: affinities of t-SNE, among rows and to landmarks; NCA, the large margin.
 
 As in `objectives`, weights are one a row, and every formula has a slow twin in tests/oracles.py.
 """
@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from hopefold.core.kernels import log_student, squared_distances
-from hopefold.core.objectives import Kernel, log_similarities, weighted_mean
+from hopefold.core.kernels import squared_distances
+from hopefold.core.objectives import (
+    Kernel,
+    force,
+    homogeneous,
+    known,
+    log_similarities,
+    weighted_mean,
+)
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -71,32 +78,79 @@ def match_affinities(
     :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`, with q the Student
     kernel normalised over all pairs of the batch. Costs O(n²), and is not a sum over rows.
     """
-    similarities = log_similarities(y, log_student)
-    log_q = similarities - similarities.logsumexp(dim=(0, 1))
-    log_q = log_q.masked_fill(similarities.isneginf(), 0)  # a point with itself: p leaves it out
-    return torch.xlogy(affinities, affinities).sum() - (affinities * log_q).sum()
+    return known(*affinity_slopes(y, affinities), y)
+
+
+@torch.no_grad()
+def affinity_slopes(
+    y: Float[Tensor, "n d"], affinities: Float[Tensor, "n n"]
+) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"]]]:
+    r"""The loss of `match_affinities`, and its exact gradient to the points.
+
+    With W = 1/(1 + d), ∂ℓ/∂d_ij = (p_ij − q_ij) W_ij.
+    """
+    similarity = squared_distances(y, y).add_(1).reciprocal_()
+    similarity.fill_diagonal_(0)
+    tiny = torch.finfo(y.dtype).tiny  # one row alone: no pair
+    q = similarity / similarity.sum().clamp_min(tiny)
+    loss = torch.xlogy(affinities, affinities / q.clamp_min(tiny)).sum()
+    pull = similarity.mul_(affinities - q).mul_(4)
+    return loss, (force(pull @ homogeneous(y), y),)
+
+
+@torch.no_grad()
+def landmark_slopes(
+    y: Float[Tensor, "n d"], landmarks: Float[Tensor, "z d"], affinities: Float[Tensor, "n z"]
+) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"], Float[Tensor, "z d"]]]:
+    r"""Give points the similarities to landmarks that are asked for, row by row; with gradients.
+
+    :math:`\frac1n \sum_i \mathrm{KL}(p_i \Vert q_i)`, with q the Student kernel over all
+    landmarks: ∂ℓ/∂d_ij = (p_ij − q_ij) W_ij / n. Costs O(n z), and is a sum over points.
+    """
+    similarity = squared_distances(y, landmarks).add_(1).reciprocal_()
+    q = similarity / similarity.sum(dim=1, keepdim=True)
+    loss = torch.xlogy(affinities, affinities / q).sum() / len(y)
+    pull = similarity.mul_(affinities - q).mul_(2 / len(y))
+    to_points = force(pull @ homogeneous(landmarks), y)
+    return loss, (to_points, force(pull.T @ homogeneous(y), landmarks))
 
 
 @torch.no_grad()
 def input_affinities(x: Float[Tensor, "n features"], perplexity: float) -> Float[Tensor, "n n"]:
     r"""The similarities of rows that t-SNE asks for: symmetric, summing to 1.
 
-    Each row's Gaussian gets the width at which the entropy of its neighbours is log(perplexity),
-    found by halving; :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`. Fewer rows than the perplexity
-    asks for have half of the others for neighbours.
+    :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`, each row's Gaussian as wide as `precisions` says.
+    Fewer rows than the perplexity asks for have half of the others for neighbours.
     """
     squared = squared_distances(x, x).fill_diagonal_(torch.inf)
-    wanted = torch.log(torch.tensor(min(perplexity, (len(x) - 1) / 2), dtype=x.dtype))
+    p = neighbor_shares(squared, precisions(squared, min(perplexity, (len(x) - 1) / 2)))
+    p.fill_diagonal_(0)
+    return (p + p.T) / (2 * len(x))
+
+
+@torch.no_grad()
+def precisions(squared: Float[Tensor, "n m"], perplexity: float) -> Float[Tensor, "n 1"]:
+    """How narrow the Gaussian of each row is if its neighbours have the entropy log(perplexity).
+
+    Found by halving, from squared distances; a neighbour that is infinitely far is none.
+    """
+    wanted = torch.log(torch.tensor(perplexity, dtype=squared.dtype))
     middle = squared[squared.isfinite()].mean()
-    if middle > 0:  # else all rows are alike, or there is one only
-        squared = squared / middle
-    low = torch.full((len(x), 1), -20.0, dtype=x.dtype, device=x.device)  # of log(precision)
+    if not middle > 0:  # all rows are alike, or there is one only
+        middle = torch.ones_like(middle)
+    low = squared.new_full((len(squared), 1), -20.0)  # of log(precision)
     high = torch.full_like(low, 20.0)
     for _ in range(HALVINGS):
         half = (low + high) / 2
-        log_p = (-squared * half.exp()).log_softmax(dim=1)
+        log_p = (squared * (-half.exp() / middle)).log_softmax(dim=1)
         p = log_p.exp()
         too_wide = -(p * log_p.masked_fill(p == 0, 0)).sum(dim=1, keepdim=True) > wanted
         low, high = torch.where(too_wide, half, low), torch.where(too_wide, high, half)
-    p.fill_diagonal_(0)
-    return (p + p.T) / (2 * len(x))
+    return half.exp() / middle
+
+
+def neighbor_shares(
+    squared: Float[Tensor, "n m"], precisions: Float[Tensor, "n 1"]
+) -> Float[Tensor, "n m"]:
+    """The shares of its neighbours in a row's Gaussian."""
+    return (squared * -precisions).softmax(dim=1)

@@ -1,6 +1,6 @@
 """What is minimised: collapse onto exemplars (a sum over rows), and collapse onto pairs.
 
-The objectives of the baselines (NCA, large margin, affinities) are in `neighborhoods`.
+What keeps neighbours (affinities), and what baselines minimise, is in `neighborhoods`.
 
 Every objective takes optional weights, one a row and equal within a class, whose mean over the
 training rows is 1; on exemplars there are weights too: one of weight 2 counts as two in q. Each
@@ -39,7 +39,7 @@ def collapse_onto_exemplars(
     Costs O(n z), and is a sum over points: shards of a batch may be averaged.
     """
     arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
-    return _known(*exemplar_slopes(*arguments), y, exemplars)
+    return known(*exemplar_slopes(*arguments), y, exemplars)
 
 
 def spread_over_exemplars(
@@ -58,7 +58,7 @@ def spread_over_exemplars(
     """
     if log_kernel is log_student:
         arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
-        return _known(*exemplar_slopes(*arguments, spread=True), y, exemplars)
+        return known(*exemplar_slopes(*arguments, spread=True), y, exemplars)
     same_class = labels[:, None] == exemplar_labels[None, :]
     similarity = log_kernel(squared_distances(y, exemplars))
     if exemplar_weights is not None:
@@ -99,8 +99,8 @@ def exemplar_slopes(
         loss -= mass.log().mul_(p).sum(dim=1, keepdim=True)
     shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
     pull = similarity.mul_(p.sub_(mass / all_)).mul_(2 * shares)
-    to_points = _force(pull @ _homogeneous(exemplars), y)
-    to_exemplars = _force(pull.T @ _homogeneous(y), exemplars)
+    to_points = force(pull @ homogeneous(exemplars), y)
+    to_exemplars = force(pull.T @ homogeneous(y), exemplars)
     return loss.mul_(shares).sum(), (to_points, to_exemplars)
 
 
@@ -122,7 +122,7 @@ def collapse_onto_pairs(
     """
     if log_kernel is not log_student:
         return _collapse_onto_pairs(y, labels, weights, conditional, log_kernel)
-    return _known(*pair_slopes(y, labels, weights, conditional=conditional), y)
+    return known(*pair_slopes(y, labels, weights, conditional=conditional), y)
 
 
 def _collapse_onto_pairs(
@@ -175,13 +175,13 @@ def pair_slopes(
 
     similarity = squared_distances(y, y).add_(1).reciprocal_()
     similarity.fill_diagonal_(1)  # exactly: log 1 = 0, and no force on itself
-    homogeneous = _homogeneous(y)
+    extended = homogeneous(y)
     gradient = torch.empty_like(y)
     loss = y.new_zeros(())
     for block in _blocks(sizes):
         inside, pull = similarity[block, block], attract[block.start]
         loss -= pull * inside.log().sum()
-        gradient[block] = 4 * pull * _force(inside @ homogeneous[block], y[block])
+        gradient[block] = 4 * pull * force(inside @ extended[block], y[block])
 
     similarity.fill_diagonal_(0)
     normaliser = similarity.sum(dim=1)
@@ -192,9 +192,9 @@ def pair_slopes(
 
     tiny = torch.finfo(y.dtype).tiny  # one row alone: nothing to be repelled by
     repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
-    both = torch.cat([homogeneous, repel[:, None] * homogeneous], dim=1)
+    both = torch.cat([extended, repel[:, None] * extended], dim=1)
     out, back = (similarity.square_() @ both).chunk(2, dim=1)
-    gradient -= 2 * _force(repel[:, None] * out + back, y)
+    gradient -= 2 * force(repel[:, None] * out + back, y)
 
     return loss, (torch.empty_like(gradient).index_copy_(0, order, gradient),)
 
@@ -212,7 +212,7 @@ class _Known(torch.autograd.Function):
         return None, None, *(gradient * slope for slope in ctx.saved_tensors)
 
 
-def _known(value: Tensor, slopes: tuple[Tensor, ...], *inputs: Tensor) -> Tensor:
+def known(value: Tensor, slopes: tuple[Tensor, ...], *inputs: Tensor) -> Tensor:
     """A value that autograd takes for a function of the inputs with these slopes."""
     apply: Callable[..., Tensor] = _Known.apply
     return apply(value, slopes, *inputs)
@@ -224,12 +224,12 @@ def _blocks(sizes: Tensor) -> list[slice]:
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False) if b > a]
 
 
-def _homogeneous(y: Float[Tensor, "n d"]) -> Float[Tensor, "n d+1"]:
+def homogeneous(y: Float[Tensor, "n d"]) -> Float[Tensor, "n d+1"]:
     """[y, 1]."""
     return torch.nn.functional.pad(y, (0, 1), value=1.0)
 
 
-def _force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+def force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     """Σ_j G_ij (y_i − y_j), given the product of G with [y, 1]."""
     return product[:, -1:] * y - product[:, :-1]
 

@@ -18,19 +18,28 @@ if TYPE_CHECKING:
 
 
 def without_missing(
-    table: Table, missing: str | None, source: str, *, fitting: bool, may_be_empty: bool = False
+    table: Table,
+    missing: str | None,
+    source: str,
+    *,
+    fitting: bool,
+    may_be_empty: bool = False,
+    missing_labels: bool = False,
 ) -> Table:
     """Rows without gaps: dropped, filled, or refused."""
     n_rows = table.X.shape[0]
     keep = np.ones(n_rows, bool)
-    if table.y is not None:
-        gone = missing_in(table.y)
-        if gone.any() and missing != "drop":
+    if table.y is not None and (gone := missing_in(table.y)).any():
+        if missing_labels:
+            table = replace(table, y=_with_none(table.y, gone))
+        elif missing == "drop":
+            keep &= ~gone
+        else:
+            also = ", or learn from them without it (--missing-label none)" if fitting else ""
             raise InvalidInput(
                 f"the label is missing in {_rows(gone)} of {source}: leave such rows out "
-                "(--missing drop)."
+                f"(--missing drop){also}."
             )
-        keep &= ~gone
     gaps = _gaps(table.X)
     if gaps is not None and missing == "drop":
         keep &= ~gaps.any(axis=1)
@@ -93,6 +102,13 @@ def some_rows(table: Table, keep: ndarray) -> Table:
         kept={name: column[keep] for name, column in table.kept.items()},
         places=np.flatnonzero(keep),
     )
+
+
+def _with_none(labels: ndarray, gone: ndarray) -> ndarray:
+    """The labels that are there as they would be alone, and None where there is none."""
+    marked = np.full(len(labels), None, dtype=object)
+    marked[~gone] = _whole(labels[~gone]).tolist()
+    return marked
 
 
 def _whole(labels: ndarray) -> ndarray:

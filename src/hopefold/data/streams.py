@@ -43,7 +43,7 @@ class Table(NamedTuple):
     """All rows of a stream, in memory or on disk."""
 
     X: Float[ndarray, "n features"]
-    y: ndarray
+    y: ndarray | None
     names: ndarray | None
 
 
@@ -62,14 +62,16 @@ def is_list_of_batches(X: Any) -> bool:
     return isinstance(X, list) and bool(X) and all(_is_pair(batch) for batch in X)
 
 
-def read_all(source: Any, label: Any, *, part: int = 0, n_parts: int = 1) -> Table:
+def read_all(
+    source: Any, label: Any, *, part: int = 0, n_parts: int = 1, label_needed: bool = True
+) -> Table:
     """Read a stream from the first row to the last, to learn from it, or one part of it.
 
     ``label`` names the label column of a Parquet source, whose row groups are dealt out to parts
     of about the same number of rows; other streams give pairs (X, y), and have one part.
     """
     if _is_parquet(source):
-        if label is None:
+        if label is None and label_needed:
             raise InvalidInput("give y the name of the label column, e.g. fit(path, 'label').")
         batches = _read_parquet(source, label, None, part, n_parts)
     elif n_parts > 1:
@@ -85,15 +87,16 @@ def read_all(source: Any, label: Any, *, part: int = 0, n_parts: int = 1) -> Tab
         labels: list[ndarray] = []
         names, X = None, np.empty((0, 0))
         for batch in batches:
-            X = batch.X if not labels else batch.X.astype(X.dtype, copy=False)
+            X = batch.X if not X.size else batch.X.astype(X.dtype, copy=False)
             _append(X, file)
-            labels.append(np.asarray(batch.y))
             names = batch.names
-        if not labels:
+            if batch.y is not None:
+                labels.append(np.asarray(batch.y))
+        if not X.size:
             raise InvalidInput("the stream has no rows: give some to learn from.")
         rows = np.memmap(file, X.dtype, mode="r").reshape(-1, X.shape[1])
     rows = rows if disk.is_on_disk(rows) else np.array(rows)
-    return Table(rows, np.concatenate(labels), names)
+    return Table(rows, np.concatenate(labels) if labels else None, names)
 
 
 def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndarray, "n features"]]:

@@ -56,6 +56,8 @@ def read_table(
     ignore_extra: bool = False,
     image_shape: tuple[int, int] | None = None,
     may_be_empty: bool = False,
+    labelled: bool = True,
+    missing_labels: bool = False,
 ) -> Table:
     """Read a table; `fit` takes it as it is, and keeps in the model how it was read.
 
@@ -82,6 +84,11 @@ def read_table(
         The size that images are brought to.
     may_be_empty : bool
         No rows are no mistake: the table is one of many.
+    labelled : bool
+        Has it labels that matter? If not, there is no y, and a column that ``label`` names is left
+        out.
+    missing_labels : bool
+        Keep rows whose label is missing: it is None in y.
 
     Examples
     --------
@@ -96,11 +103,16 @@ def read_table(
     size = image_shape or (columns.image_shape if columns else None)
     source = read_source(fspath(path), size)
     wishes = _Wishes(
-        label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra
+        label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra, labelled
     )
     table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
     return without_missing(
-        table, missing, source.source, fitting=columns is None, may_be_empty=may_be_empty
+        table if labelled else replace(table, y=None),
+        missing,
+        source.source,
+        fitting=columns is None,
+        may_be_empty=may_be_empty,
+        missing_labels=missing_labels,
     )
 
 
@@ -132,6 +144,7 @@ class _Wishes:
     lenient: bool
     columns: Columns | None
     ignore_extra: bool
+    labelled: bool
 
 
 def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
@@ -146,7 +159,7 @@ def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
     aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
     free = [name for name in there if name not in aside]
     if wishes.columns is None:
-        if label is None:
+        if label is None and wishes.labelled:
             raise InvalidInput(
                 f"say which column of {frame.source} has the labels (--label COLUMN): it has "
                 f"{columns_called(there)}."

@@ -34,7 +34,7 @@ from hopefold.errors import (
 from hopefold.estimators import checks, lazy
 from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.intake import take_in
-from hopefold.estimators.learning import Learned, Task, hold_out, mistakes
+from hopefold.estimators.learning import Learned, Task, hold_out, mistakes, trust
 from hopefold.estimators.memory import what_was_wanted
 from hopefold.estimators.parameters import PASSING, Parameters
 from hopefold.training.world import this_world
@@ -56,6 +56,9 @@ class SupervisedEmbedding(
 
     #: How the columns of a table become features; ``None`` for a model that was given arrays.
     columns_: Columns | None = None
+
+    #: Does the method learn from rows alone where there is no y?
+    _learns_without_labels: ClassVar[bool] = False
 
     #: Can several processes learn one map, each from a share of the rows?
     _learns_in_parts: ClassVar[bool] = False
@@ -103,14 +106,16 @@ class SupervisedEmbedding(
         given = take_in(self, X, y, world)
         self.columns_ = given.columns
         self._check_parameters()
-        classes, labels = np.unique(given.y, return_inverse=True)
-        checks.check_classes(classes, len(labels))
-        if self.exemplars is not None:
-            checks.warn_of_rare_classes(classes, np.bincount(labels), self.n_exemplars)
+        classes, labels = given.classes()
+        if self.exemplars is not None and len(classes):
+            sizes = np.bincount(labels[given.labelled])
+            checks.warn_of_rare_classes(classes, sizes, self.n_exemplars)
         random = given.seed(self.random_state)
         scale = given.learn_scale(self._how_to_scale())
         rows = given.prepare(scale, getattr(self, "feature_names_in_", None))
-        weights = checks.check_class_weight(self.class_weight, classes, given.y)
+        weights = np.empty(0)
+        if given.y is not None:
+            weights = checks.check_class_weight(self.class_weight, classes, given.y)
         task = self._task(rows, scale, labels, classes, weights, random)
         world.agree("seeds", task.seed)
         task = replace(task, dealing=given.dealing)
@@ -122,7 +127,7 @@ class SupervisedEmbedding(
             learned = self._learn(kept_task, chances)
         self._publish(learned, task)
         if self.refit and self.validation_error_ is not None and self.train_error_ is not None:
-            n_held_out = self.validation_fraction * len(labels)
+            n_held_out = self.validation_fraction * np.count_nonzero(given.labelled)
             checks.warn_of_bad_refit(self.train_error_, self.validation_error_, n_held_out)
         self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(labels)
@@ -295,6 +300,11 @@ class SupervisedEmbedding(
 
     def _references(self) -> tuple[ndarray, ndarray, ndarray, int | None]:
         """What new points are judged by: where the references lie, their classes and weights."""
+        if not len(self.classes_):
+            raise InvalidInput(
+                f"this {type(self).__name__} was learned without labels, so it names no classes: "
+                "use transform, or fit with y."
+            )
         return (
             self.reference_embedding_,
             np.searchsorted(self.classes_, self.reference_labels_),
@@ -311,11 +321,12 @@ class SupervisedEmbedding(
 
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
         """Learn with some rows held out, to know the error; then, if asked, from all rows."""
-        everything = np.arange(len(task.labels))
+        if not task.is_labelled:
+            return self._learn_without_labels(task, random)
+        everything = task.heard()
         training, held_out = everything, everything[:0]
         if self.validation_fraction > 0:
-            keep = self.n_exemplars if self.exemplars else 1
-            training, held_out = hold_out(task.labels, self.validation_fraction, keep, random)
+            training, held_out = self._hold_out(task, random)
             if not len(held_out):
                 warnings.warn(
                     "no row could be held out, so there is no validation error: give more rows, "
@@ -324,12 +335,30 @@ class SupervisedEmbedding(
                     stacklevel=4,
                 )
         learned = self._learn_from(task, training, held_out)
+        if task.structure:
+            learned = replace(learned, trustworthiness=trust(task, learned.map, held_out))
         if len(held_out):
             checks.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
         if not (self.refit and len(held_out)):
             return learned
         again = self._learn_from(task, everything, held_out[:0], like=learned)
-        return replace(again, run=learned.run)
+        return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
+
+    def _hold_out(self, task: Task, random: np.random.RandomState) -> tuple[ndarray, ndarray]:
+        """Rows to learn from, and rows with a label to judge by."""
+        everything = task.heard()
+        known = task.known(everything)
+        keep = self.n_exemplars if self.exemplars else 1
+        _, places = hold_out(task.labels[known], self.validation_fraction, keep, random)
+        held_out = known[places]
+        return np.setdiff1d(everything, held_out, assume_unique=True), held_out
+
+    def _learn_without_labels(self, task: Task, random: np.random.RandomState) -> Learned:
+        """Nothing is chosen on held-out rows: the map is learned once, and told how it does."""
+        n_held_out = round(self.validation_fraction * len(task.labels))
+        held_out, training = np.split(random.permutation(len(task.labels)), [n_held_out])
+        learned = self._learn_from(task, np.sort(training), held_out[:0])
+        return replace(learned, trustworthiness=trust(task, learned.map, held_out))
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
@@ -344,14 +373,18 @@ class SupervisedEmbedding(
     def _publish(self, learned: Learned, task: Task) -> None:
         """Set what was learned."""
         classes, scale = task.classes, task.scale
-        exemplars, references = None, task.rows
+        exemplars, references, which = None, task.rows, None
+        labels = learned.labels
         if learned.exemplars is not None:
             exemplars = scale.undo(learned.exemplars)
             references = Rows(exemplars, scale)
+        elif task.is_labelled:
+            which = task.known(np.arange(len(labels)))
+            labels = labels[which]
         self.reference_embedding_ = references.each(
-            lambda rows: embed(learned.map, rows, task.device)
+            lambda rows: embed(learned.map, rows, task.device), which
         )
-        self.reference_labels_ = classes[learned.labels]
+        self.reference_labels_: Any = classes[labels] if task.is_labelled else None
         self.exemplars_: Any = exemplars
         self.map_, self.scale_, self.precision_ = learned.map, scale, learned.precision
         self._placing()  # now: transform leaves the model as it is
@@ -359,15 +392,19 @@ class SupervisedEmbedding(
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.train_error_: float | None = self._train_error(learned, task)
+        self.trustworthiness_: float | None = learned.trustworthiness
         self.settings_: dict[str, Any] = {
             f.name: f.default if f.name in PASSING else getattr(self, f.name) for f in fields(self)
         }
 
-    def _train_error(self, learned: Learned, task: Task) -> float:
-        """How the references judge the rows that the map was learned from."""
-        points = self.reference_embedding_
+    def _train_error(self, learned: Learned, task: Task) -> float | None:
+        """How the references judge the rows that the map was learned from, where they can."""
+        if not task.is_labelled:
+            return None
+        known = task.known(np.arange(len(task.labels)))
+        references, labels = self.reference_embedding_, learned.labels
         if learned.exemplars is not None:
-            points = task.rows.each(lambda rows: embed(learned.map, rows, task.device))
-        everything = np.arange(len(task.labels))
-        references = self.reference_embedding_
-        return float(mistakes(task, everything, points, references, learned.labels).mean())
+            points = task.rows.each(lambda rows: embed(learned.map, rows, task.device), known)
+        else:
+            points, labels = references, labels[known]
+        return float(mistakes(task, known, points, references, labels).mean())

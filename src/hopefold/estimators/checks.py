@@ -35,6 +35,7 @@ from hopefold.errors import (
 )
 
 if TYPE_CHECKING:
+    from jaxtyping import Bool
     from numpy import ndarray
 
 #: A held-out error that guessing reaches with at least this probability is no evidence of anything.
@@ -63,7 +64,9 @@ def check_rows(
         "skip_check_array": on_disk,  # it would be converted as a whole
     }
     with _our_errors(X):
-        if fitting:
+        if fitting and y is None and model._learns_without_labels:
+            X = validate_data(model, X, y="no_validation", **options)
+        elif fitting:
             check_sortable(y)
             X, y = validate_data(model, X, y, **options)
             if on_disk:
@@ -146,6 +149,11 @@ def check_names(model: BaseEstimator, names: ndarray | None) -> None:
 
 def check_classes(classes: ndarray, n_rows: int) -> None:
     """A map needs something to tell apart."""
+    if not len(classes):
+        raise InvalidInput(
+            f"the label is missing in all {n_rows} rows: call fit(X) without y to learn from rows "
+            "alone, or check missing_label."
+        )
     if len(classes) < 2:
         raise InvalidInput(
             f"y has one class only ({classes.tolist()[0]!r}, in all {n_rows} rows): "
@@ -362,7 +370,7 @@ def check_sortable(y: Any) -> None:
     labels = np.asarray(y).ravel()
     if y is None or labels.dtype.kind != "O":
         return
-    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    missing = [row for row, label in enumerate(labels) if is_missing(label)]
     if missing:
         raise InvalidInput(
             f"Input y contains NaN: {_count(len(missing), 'missing label')} "
@@ -376,7 +384,30 @@ def check_sortable(y: Any) -> None:
         )
 
 
-def _is_missing(label: Any) -> bool:
+def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarray, " n"]]:
+    """The labels that are not missing, and which rows have one.
+
+    None and NaN are one marker: tables turn one into the other.
+    """
+    with _our_errors():
+        labels = np.asarray(y)
+        labels = labels.ravel() if labels.shape == (len(labels), 1) else labels
+        if labels.shape != (n_rows,):
+            raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
+        if is_missing(marker):
+            missing = [is_missing(label) for label in labels.tolist()]
+        else:
+            missing = [type(label) is not bool and label == marker for label in labels.tolist()]
+        known = ~np.array(missing, dtype=bool)
+        there = np.array(labels[known].tolist()) if labels.dtype == object else labels[known]
+        check_sortable(there)
+        if len(there):
+            check_classification_targets(there)
+    return there, known
+
+
+def is_missing(label: Any) -> bool:
+    """Is it None, NaN, or pandas' NA?"""
     if label is None:
         return True
     try:

@@ -17,7 +17,7 @@ from hopefold import store
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
-from hopefold.estimators import budget, soundness
+from hopefold.estimators import budget, checks, soundness
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.parameters import PASSING
 
@@ -55,15 +55,16 @@ def size_of(model: SupervisedEmbedding) -> int:
 
 def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str, ndarray]]:
     """A manifest and tensors."""
-    codes = np.searchsorted(model.classes_, model.reference_labels_)
     tensors = {f"map.{name}": tensor.numpy() for name, tensor in model.map_.state_dict().items()}
     tensors |= {
         "class_weight": model.class_weight_,
         "scale.shift": model.scale_.shift,
         "scale.gain": model.scale_.gain,
         "references.embedding": model.reference_embedding_,
-        "references.labels": codes,
     }
+    if model.reference_labels_ is not None:
+        codes = np.searchsorted(model.classes_, model.reference_labels_)
+        tensors["references.labels"] = codes
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.exemplars_
     if model.seen_ is not None:
@@ -84,6 +85,8 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
         "train_error": model.train_error_,
+        "trustworthiness": model.trustworthiness_,
+        "structure": getattr(model, "structure_", 0.0),
         "precision": precision,
         "history": model.history_ if precision == "float32" else [],
     }
@@ -158,7 +161,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     if precision != "float32":
         soundness.check_packed(tensors, n_features)
         tensors = _unpack(tensors)
-    classes = soundness.make_classes(manifest["classes"], len(tensors["references.labels"]))
+    n_references = len(tensors["references.embedding"])
+    classes = soundness.make_classes(manifest["classes"], n_references)
     soundness.check_tensors(tensors, len(classes), n_features)
     if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(settings["class_weight"])
@@ -181,6 +185,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
     model.train_error_ = manifest.get("train_error")  # files of before it was told have none
+    model.trustworthiness_ = manifest.get("trustworthiness")
+    model.structure_ = manifest.get("structure", 0.0)
     model.history_ = manifest["history"]
     model.precision_ = precision
     shift, gain = (1.0 * tensors[f"scale.{name}"] for name in ("shift", "gain"))
@@ -189,7 +195,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.seen_ = tensors.get("seen")  # files of before it was kept have none
     model.reference_embedding_ = tensors["references.embedding"]
     soundness.check_coherence(model, tensors)
-    model.reference_labels_ = model.classes_[tensors["references.labels"]]
+    codes = tensors.get("references.labels")
+    model.reference_labels_ = None if codes is None else model.classes_[codes]
     model.map_ = _revive_map(model, tensors)
     return model
 
@@ -210,9 +217,11 @@ def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.M
 def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
     """The constructor's arguments as JSON: as they were at fit, but for those that `predict` heeds.
 
-    A RandomState object is not kept: the fit is over.
+    A RandomState object is not kept: the fit is over. NaN is written as None, which marks the same.
     """
     settings = dict(model.settings_)
+    if checks.is_missing(settings.get("missing_label", ())):
+        settings["missing_label"] = None
     settings |= {name: getattr(model, name) for name in ("n_neighbors", "device", "verbose")}
     settings = {name: _plain_setting(value) for name, value in settings.items()}
     settings["device"] = str(settings["device"])

@@ -167,7 +167,11 @@ class Incremental(GradientEmbedding):
         return float(mistakes(task, everything, points, references, labels).mean())
 
     def _check_going_on(self) -> None:
-        for name, needed in {"exemplars": "joint", "optimizer": "adam", "max_bytes": None}.items():
+        alone: dict[str, Any] = {"exemplars": "joint", "optimizer": "adam", "max_bytes": None}
+        alone["missing_label"] = ()
+        if getattr(self, "structure", "auto") != "auto":
+            alone["structure"] = 0
+        for name, needed in alone.items():
             if getattr(self, name, needed) != needed:
                 raise InvalidParameter(
                     f"partial_fit learns from some rows at a time, but {name}="

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,6 +19,7 @@ from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
 from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
 from hopefold.estimators.parameters import number
+from hopefold.estimators.structured import Structured
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -51,7 +51,7 @@ OBJECTIVES = ("collapse", "spread")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HighOrderEmbedding(Explaining):
+class HighOrderEmbedding(Explaining, Structured):
     """What HOPE and S-HOPE share: joint exemplars or pairs, and products of features."""
 
     _learns_in_parts: ClassVar = True
@@ -76,7 +76,7 @@ class HighOrderEmbedding(Explaining):
     #: The largest step of Adam for few features, and for many.
     _steps: ClassVar[tuple[float, float]] = (2e-3, 2e-3)
     _exemplar_choices: ClassVar = ("joint", "kmeans", None)
-    _prose: ClassVar = {
+    _prose: ClassVar = Structured._prose | {
         "exemplars": (
             '{"joint", "kmeans", None}',
             """What new rows are compared with. ``"joint"``: exemplars that start from k-means and
@@ -235,12 +235,6 @@ objective on exemplars is always so.""",
         for n_factors in range(self._n_factors, least - 1, -1):
             yield self._with(n_factors=n_factors, max_bytes=None)
 
-    def _with(self, **changes: Any) -> Self:
-        changed = copy.copy(self)
-        for name, value in changes.items():
-            setattr(changed, name, value)
-        return changed
-
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
         free = self.n_factors == "auto"
         return self._with(n_factors=len(weights["c"])) if free else self
@@ -268,10 +262,11 @@ objective on exemplars is always so.""",
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         nudge = self._nudge(task.rows.n_features)
         nudge *= task.spread(training) if nudge else 0
+        keep = {"nudge": nudge, "structure": task.structure}
         if self.exemplars == "joint":
-            loss = by_exemplars(spread=self.objective == "spread", nudge=nudge)
+            loss = by_exemplars(spread=self.objective == "spread", **keep)
         else:
-            loss = by_pairs(conditional=self.conditional, nudge=nudge)
+            loss = by_pairs(conditional=self.conditional, perplexity=self.perplexity, **keep)
         if self.augment is None:
             return loss
         assert self.image_shape is not None

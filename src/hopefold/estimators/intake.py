@@ -17,10 +17,19 @@ from hopefold.data.streams import is_list_of_batches, is_stream, read_all
 from hopefold.data.tables import Table
 from hopefold.errors import InvalidInput
 from hopefold.estimators import checks
+from hopefold.estimators.learning import UNKNOWN
 from hopefold.training.world import ALL_MINE, Dealing, World
 
 if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
     from numpy import ndarray
+
+#: The marker of a missing label if there is none: NaN and None are markers.
+NO_MARKER = ()
+
+
+def _is_no_marker(marker: Any) -> bool:
+    return isinstance(marker, tuple) and marker == NO_MARKER
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,9 @@ class Intake:
     """Rows that are here, the labels of all rows, and who has which."""
 
     X: Any
-    y: ndarray
+    #: The labels that are known (``None``: nobody asked for any), and which rows have one.
+    y: ndarray | None
+    labelled: Bool[ndarray, " n"]
     columns: Columns | None
     dealing: Dealing
 
@@ -36,6 +47,15 @@ class Intake:
     def world(self) -> World:
         """All processes of the fit."""
         return self.dealing.world
+
+    def classes(self) -> tuple[ndarray, Int[ndarray, " n"]]:
+        """The classes, sorted, and the number of each row's; `UNKNOWN` where there is none."""
+        codes = np.full(len(self.labelled), UNKNOWN)
+        if self.y is None:
+            return np.empty(0, dtype=int), codes
+        classes, codes[self.labelled] = np.unique(self.y, return_inverse=True)
+        checks.check_classes(classes, len(codes))
+        return classes, codes
 
     def learn_scale(self, how: str | None) -> Scale:
         """The scale of all rows."""
@@ -48,7 +68,7 @@ class Intake:
         rows = self.world.together(lambda: Rows.prepare(self.X, scale, names))
         if (bounds := self.dealing.bounds) is None:
             return rows
-        by_blocks = len(self.y) * self.X.shape[1] * self.X.itemsize > BUFFER
+        by_blocks = len(self.labelled) * self.X.shape[1] * self.X.itemsize > BUFFER
         return DealtRows(rows, bounds, self.world.rank, self.world.all_of, by_blocks=by_blocks)
 
     def seed(self, random_state: Any) -> np.random.RandomState:
@@ -74,12 +94,18 @@ def take_in(model: Any, X: Any, y: Any, world: World) -> Intake:
     elif is_stream(X) or (y is None and is_list_of_batches(X)):
         source, label, dealt = X, y, world.size > 1
         X, y, names = world.together(
-            lambda: read_all(source, label, part=world.rank, n_parts=world.size)
+            lambda: read_all(
+                source,
+                label,
+                part=world.rank,
+                n_parts=world.size,
+                label_needed=not model._learns_without_labels,
+            )
         )
 
-    def check() -> tuple[Any, ndarray]:
+    def check() -> tuple[Any, ndarray | None, ndarray]:
         try:
-            return checks.check_rows(model, X, y, fitting=True, names=names)
+            return _check(model, X, y, names)
         except InvalidInput as error:
             if not dealt:
                 raise
@@ -87,17 +113,31 @@ def take_in(model: Any, X: Any, y: Any, world: World) -> Intake:
                 f"{error} (Rows are counted from the first that process {world.rank} has read.)"
             ) from error
 
-    X, y = world.together(check)
+    X, y, labelled = world.together(check)
     if world.size == 1:
-        return Intake(X, y, columns, ALL_MINE)
+        return Intake(X, y, labelled, columns, ALL_MINE)
     _check_agreement(model, X, world)
     if not dealt:
         world.agree("rows", (X.shape, sketch(X).tolist()))
-        world.agree("labels", _digest(y))
-        return Intake(X, y, columns, Dealing(world))
-    _check_labels(y, world)
-    bounds = (0, *np.cumsum(world.all_of(len(y))).tolist())
-    return Intake(X, world.joined(y), columns, Dealing(world, bounds))
+        world.agree("labels", _digest(y, labelled))
+        return Intake(X, y, labelled, columns, Dealing(world))
+    bounds = (0, *np.cumsum(world.all_of(len(labelled))).tolist())
+    labelled = world.joined(labelled)
+    if y is not None:
+        y = _joined_labels(y, world)
+    return Intake(X, y, labelled, columns, Dealing(world, bounds))
+
+
+def _check(
+    model: Any, X: Any, y: Any, names: ndarray | None
+) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
+    """Rows, their labels, and which of them have one."""
+    marker = getattr(model, "missing_label", NO_MARKER)
+    if y is None or _is_no_marker(marker):
+        X, y = checks.check_rows(model, X, y, fitting=True, names=names)
+        return X, y, np.full(X.shape[0], y is not None)
+    X, _ = checks.check_rows(model, X, None, fitting=True, names=names)
+    return X, *checks.split_labels(y, marker, X.shape[0])
 
 
 def _check_agreement(model: Any, X: Any, world: World) -> None:
@@ -109,17 +149,21 @@ def _check_agreement(model: Any, X: Any, world: World) -> None:
     world.agree("settings", repr(settings))
 
 
-def _check_labels(y: ndarray, world: World) -> None:
+def _joined_labels(mine: ndarray, world: World) -> ndarray:
     """NumPy would make text of numbers that are joined with text."""
+    labels = [some for some in world.all_of(mine) if len(some)]
 
     def check() -> None:
-        if len({kind in "OUS" for kind in kinds}) > 1:
+        if len({some.dtype.kind in "OUS" for some in labels}) > 1:
             raise InvalidInput("labels are numbers in some files and text in others: use one kind.")
 
-    kinds = world.all_of(y.dtype.kind)
     world.together(check)
+    return np.concatenate(labels) if labels else mine
 
 
-def _digest(y: ndarray) -> str:
+def _digest(y: ndarray | None, labelled: ndarray) -> str:
+    if y is None:
+        return "none"
     classes, codes = np.unique(y, return_inverse=True)
-    return hashlib.sha256(repr(classes.tolist()).encode() + codes.tobytes()).hexdigest()[:12]
+    parts = repr(classes.tolist()).encode(), codes.tobytes(), labelled.tobytes()
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:12]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
+from sklearn.manifold import trustworthiness
 from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
@@ -19,6 +20,7 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.losses import Batch, Loss, Whole
+from hopefold.estimators.structure import Landmarks
 from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run, minimise
 from hopefold.training.optimizers import Groups, Known
@@ -40,6 +42,16 @@ FLAT = 0.8
 #: Rows by which the spread of all is judged, in how many parts: sparse rows are made dense.
 SPREAD_ROWS, SPREAD_PARTS = 1_000, 10
 
+#: The number of a class that is not known.
+UNKNOWN = -1
+
+#: The share of a pass that rows with a class have at the least, where others have none.
+KNOWN_SHARE = 0.2
+
+#: Held-out rows, and numbers in them, by which it is told how far neighbours can be trusted, and
+#: neighbours that are looked at.
+TRUSTED_ROWS, TRUSTED_VALUES, TRUSTED_NEIGHBORS = 2_000, 2**25, 12
+
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
 
@@ -50,6 +62,7 @@ class Task:
 
     rows: Rows
     scale: Scale
+    #: Numbers of classes; `UNKNOWN` where a row has none.
     labels: Int[ndarray, " n"]
     classes: ndarray
     class_weights: Float[ndarray, " classes"]
@@ -60,11 +73,34 @@ class Task:
     seed: int
     checkpoint: Checkpoint | None = None
     dealing: Dealing = ALL_MINE
+    #: The share of the loss that asks for neighbours to be kept, and what rows are near to.
+    structure: float = 0.0
+    landmarks: Landmarks | None = None
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_weights)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Has any row a class?"""
+        return self.n_classes > 0
+
+    def known(self, which: Int[ndarray, " w"]) -> Int[ndarray, " k"]:
+        """Those of these rows that have a class."""
+        return which[self.labels[which] >= 0]
+
+    def heard(self) -> Int[ndarray, " h"]:
+        """The rows that count: those without a class only where neighbours are to be kept."""
+        everything = np.arange(len(self.labels))
+        return everything if self.structure else self.known(everything)
+
+    def visits(self, training: Int[ndarray, " t"]) -> Int[ndarray, " v"]:
+        """The rows of a pass: those with a class more than once where they are few."""
+        known = self.known(training)
+        times = round(KNOWN_SHARE * len(training) / len(known)) if len(known) else 0
+        return np.concatenate([training, np.tile(known, times - 1)]) if times > 1 else training
 
     def spread(self, which: Int[ndarray, " w"]) -> float:
         """How far these rows lie from their mean, as the root of the mean square."""
@@ -78,7 +114,8 @@ class Task:
 
     def shares(self, which: Int[ndarray, " w"]) -> Float[ndarray, " classes"]:
         """The weighted share of each class among these rows."""
-        weights = np.bincount(self.labels[which], minlength=self.n_classes) * self.class_weights
+        sizes = np.bincount(self.labels[self.known(which)], minlength=self.n_classes)
+        weights = sizes * self.class_weights
         shares: ndarray = weights / weights.sum()
         return shares
 
@@ -92,6 +129,8 @@ class Learned:
     labels: Int[ndarray, " z"]
     run: Run
     precision: str = "float32"
+    #: Of neighbours in the map, how far they can be trusted; where neighbours are to be kept.
+    trustworthiness: float | None = None
 
     def with_validation_error(self, error: float) -> Learned:
         """The same, with another error on the held-out rows for the epoch that was kept."""
@@ -144,19 +183,21 @@ def learn(
     run = minimise(
         attempt.loss,
         groups,
-        len(training),
+        len(attempt.training),
         settings,
         start.generator,
         progress,
         mistakes=attempt.validation_on(held_out, start.random) if len(held_out) else None,
-        shuffle=partial(task.rows.shuffle, training),
+        shuffle=partial(task.rows.shuffle, attempt.training),
         checkpoint=task.checkpoint,
     )
     map_ = attempt.map.cpu().requires_grad_(False)
     if task.exemplars is None:
         return Learned(map_, None, task.labels, run)
-    exemplars = attempt.learned_exemplars().detach().cpu().numpy()
-    return Learned(map_, exemplars, attempt.exemplar_labels, run)
+    exemplars, labels = attempt.learned_exemplars().detach().cpu().numpy(), attempt.exemplar_labels
+    if task.is_labelled:  # landmarks have done their work
+        exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
+    return Learned(map_, exemplars, labels, run)
 
 
 def begin(
@@ -170,7 +211,8 @@ def begin(
     learning_map = method._with_spare(map_, start).to(task.device)
     exemplars, labels = start_exemplars(task, training, random)
     loss = method._make_loss(task, training)
-    attempt = Attempt(task, map_, learning_map, loss, training, exemplars, labels)
+    often = task.visits(training)
+    attempt = Attempt(task, map_, learning_map, loss, often, exemplars, labels)
     groups = {"map": list(learning_map.parameters())}
     if task.exemplars == "joint":
         groups["exemplars"] = [attempt.exemplars]
@@ -202,9 +244,24 @@ def hold_out(
 def start_exemplars(
     task: Task, training: Int[ndarray, " t"], random: np.random.RandomState
 ) -> tuple[Float[Tensor, "z features"], Int[ndarray, " z"]]:
-    """The k-means centres of each class among the training rows, in the map's scale."""
+    """The k-means centres of each class among the training rows, in the map's scale.
+
+    Landmarks come after them.
+    """
+    nothing = torch.empty(0, task.rows.n_features), np.empty(0, dtype=int)
     if task.exemplars is None:
-        return torch.empty(0, task.rows.n_features), np.empty(0, dtype=int)
+        return nothing
+    centres, labels = _centres_of_classes(task, training, random) if task.is_labelled else nothing
+    if task.landmarks is not None:
+        more = task.landmarks.centres.cpu()
+        centres, labels = torch.cat([centres, more]), np.append(labels, [UNKNOWN] * len(more))
+    return centres, labels
+
+
+def _centres_of_classes(
+    task: Task, training: Int[ndarray, " t"], random: np.random.RandomState
+) -> tuple[Float[Tensor, "z features"], Int[ndarray, " z"]]:
+    training = task.known(training)
     labels = task.labels[training]
     sizes = np.bincount(labels, minlength=task.n_classes)
     centres, exemplar_labels = kmeans_per_class(
@@ -251,6 +308,16 @@ def judge(
     return mistakes(task, held_out, _points(task, map_, held_out), points, labels)
 
 
+def trust(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | None:
+    """How far neighbours in the map are neighbours among the rows, of some that were held out."""
+    some = held_out[: min(TRUSTED_ROWS, TRUSTED_VALUES // task.rows.n_features)]
+    n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
+    if not n_neighbors:
+        return None
+    rows, points = task.rows.fetch(some).numpy(), _points(task, map_, some)
+    return float(trustworthiness(rows, points, n_neighbors=n_neighbors))
+
+
 def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:
     return task.rows.each(lambda rows: embed(map_, rows, task.device), which)
 
@@ -276,21 +343,24 @@ class Attempt:
         self.map = map_
         self._learning_map = learning_map
         self._loss = loss
-        self._training = training
+        self.training = training
         self._varies = torch.from_numpy(task.scale.gain != 0).float().to(task.device)
         size = (0, task.rows.n_features)
         self._table = torch.empty(size, dtype=torch.float32, device=task.device)
         self._chances = Chances(task.seed, task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
-        weights = task.class_weights / task.class_weights[task.labels[training]].mean()
+        known = task.known(training)
+        weights = task.class_weights * (len(training) / len(known) if len(known) else 1)
+        if len(known):
+            weights = weights / task.class_weights[task.labels[known]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
-        self._weighted = bool((task.class_weights != 1).any())
+        self._weighted = bool((weights != 1).any())
         self._numbers: Tensor | None = None
 
     def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor | Known:
         """The loss of the rows with these numbers, with masks that the seed decides."""
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
-            self._numbers, self._batch = numbers, self._next(self._training[numbers.numpy()])
+            self._numbers, self._batch = numbers, self._next(self.training[numbers.numpy()])
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         whole, world = self._batch.whole, self._task.dealing.world
@@ -310,11 +380,14 @@ class Attempt:
     ) -> Callable[[], ndarray]:
         """How wrong the map, as it stands, is on each held-out row."""
         task = self._task
-        neighbours = np.sort(random.permutation(self._training)[:VALIDATION_REFERENCES])
+        neighbours = np.unique(task.known(self.training))
+        neighbours = np.sort(random.permutation(neighbours)[:VALIDATION_REFERENCES])
 
         def now() -> ndarray:
-            exemplars = self.learned_exemplars()
-            return judge(task, self.map, exemplars, self.exemplar_labels, neighbours, held_out)
+            exemplars, labels = self.learned_exemplars(), self.exemplar_labels
+            if (labels < 0).any():
+                exemplars, labels = exemplars[torch.from_numpy(labels >= 0)], labels[labels >= 0]
+            return judge(task, self.map, exemplars, labels, neighbours, held_out)
 
         return now
 
@@ -325,7 +398,7 @@ class Attempt:
             return self._fetch(which)
         places, gather = dealing.share(which)
         labels = torch.from_numpy(self._task.labels[which]).to(self._task.device)
-        weights = self._weights[labels] if self._weighted else None
+        weights = self._weights[labels] if self._weighted else None  # of no class: any
         here = torch.from_numpy(places).to(self._task.device)
         return replace(self._fetch(which[places]), whole=Whole(here, labels, weights, gather))
 
@@ -339,6 +412,7 @@ class Attempt:
         else:
             self._table[:n_rows] = task.rows.here(which)
         labels = torch.from_numpy(task.labels[which]).to(task.device)
+        x = self._table[:n_rows]
         return Batch(
             numbers=which,
             table=self._table[: n_rows + n_exemplars],
@@ -348,4 +422,5 @@ class Attempt:
             varies=self._varies,
             exemplar_labels=self._targets,
             exemplar_weights=self._weights[self._targets] if self._weighted else None,
+            affinities=task.landmarks.affinities(x, which) if task.landmarks else None,
         )

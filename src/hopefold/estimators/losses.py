@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from hopefold.core.masks import Masks
+from hopefold.core.neighborhoods import affinity_slopes, input_affinities, landmark_slopes
 from hopefold.core.objectives import exemplar_slopes, pair_slopes
 from hopefold.core.passages import Passage
 from hopefold.data.distortion import distort
@@ -61,11 +63,24 @@ class Batch:
     exemplar_weights: Float[Tensor, " z"] | None
     #: The rows of the whole batch, where some of them are in other processes.
     whole: Whole | None = None
+    #: How near the rows are to the exemplars that have no class, where neighbours are to be kept.
+    affinities: Float[Tensor, "n landmarks"] | None = None
 
     @property
     def x(self) -> Float[Tensor, "n features"]:
         """The rows."""
         return self.table[: len(self.labels)]
+
+    def only(self, known: Int[Tensor, " k"], n_exemplars: int) -> Batch:
+        """The labels and weights of some rows, and of the first exemplars."""
+        weights, theirs = self.weights, self.exemplar_weights
+        return replace(
+            self,
+            labels=self.labels[known],
+            weights=None if weights is None else weights[known],
+            exemplar_labels=self.exemplar_labels[:n_exemplars],
+            exemplar_weights=None if theirs is None else theirs[:n_exemplars],
+        )
 
     def with_rows(self, x: Float[Tensor, "n features"]) -> Batch:
         """The same with other rows, in other memory."""
@@ -101,17 +116,24 @@ def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
     return loss
 
 
-def by_exemplars(*, spread: bool, nudge: float) -> Loss:
-    """Collapse onto exemplars, or spread over them, through a high-order map; with its gradient."""
+def by_exemplars(*, spread: bool, nudge: float, structure: float = 0.0) -> Loss:
+    """Collapse onto exemplars, or spread over them, through a high-order map; with its gradient.
+
+    The share ``structure`` of the loss asks that rows, of whatever class, keep as near to the
+    exemplars without a class as they are.
+    """
+
+    def collapse(y: Tensor, exemplars: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        labels, weights = batch.exemplar_labels, batch.exemplar_weights
+        arguments = (batch.labels, exemplars, labels, batch.weights, weights)
+        return exemplar_slopes(y, *arguments, spread=spread)
 
     def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
         y, exemplars = points.tensor_split([len(batch.labels)])
-        labels, weights = batch.exemplar_labels, batch.exemplar_weights
         if not len(y):
             return points.new_zeros(()), (y, torch.zeros_like(exemplars))
-        value, slopes = exemplar_slopes(
-            y, batch.labels, exemplars, labels, batch.weights, weights, spread=spread
-        )
+        of = partial(_with_structure, collapse, structure) if structure else collapse
+        value, slopes = of(y, exemplars, batch)
         if batch.whole is None:
             return value, slopes
         share = batch.whole.share
@@ -120,17 +142,62 @@ def by_exemplars(*, spread: bool, nudge: float) -> Loss:
     return _by_formulas(measure, nudge, with_exemplars=True)
 
 
-def by_pairs(*, conditional: bool, nudge: float) -> Loss:
-    """Collapse onto pairs through a high-order map; with its gradient."""
+def _with_structure(
+    collapse: Callable[[Tensor, Tensor, Batch], tuple[Tensor, tuple[Tensor, ...]]],
+    structure: float,
+    y: Tensor,
+    exemplars: Tensor,
+    batch: Batch,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Of rows that have a class, the collapse; of all rows, whom they are near to."""
+    assert batch.affinities is not None
+    n_classed = len(exemplars) - batch.affinities.shape[1]
+    value, (pulls, back) = landmark_slopes(y, exemplars[n_classed:], batch.affinities)
+    value, to_rows = value * structure, pulls.mul_(structure)
+    to_exemplars = torch.cat([torch.zeros_like(exemplars[:n_classed]), back.mul_(structure)])
+    known = (batch.labels >= 0).nonzero().squeeze(1)
+    if len(known) and structure < 1:
+        share = (1 - structure) * len(known) / len(y)
+        loss, slopes = collapse(y[known], exemplars[:n_classed], batch.only(known, n_classed))
+        value = value + share * loss
+        to_rows.index_add_(0, known, slopes[0], alpha=share)
+        to_exemplars[:n_classed] = slopes[1].mul_(share)
+    return value, (to_rows, to_exemplars)
+
+
+def by_pairs(
+    *, conditional: bool, nudge: float, structure: float = 0.0, perplexity: float = 0.0
+) -> Loss:
+    """Collapse onto pairs through a high-order map; with its gradient.
+
+    The share ``structure`` of the loss asks that rows of whatever class keep their neighbours in
+    the batch.
+    """
+
+    def of_all(
+        y: Tensor, x: Tensor | None, labels: Tensor, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        if x is None:
+            value, (slopes,) = pair_slopes(y, labels, weights, conditional=conditional)
+            return value, slopes
+        value, (slopes,) = affinity_slopes(y, input_affinities(x, perplexity))
+        value, slopes = value * structure, slopes * structure
+        known = (labels >= 0).nonzero().squeeze(1)
+        if len(known) and structure < 1:
+            some = None if weights is None else weights[known]
+            loss, (pull,) = pair_slopes(y[known], labels[known], some, conditional=conditional)
+            value = value + (1 - structure) * loss
+            slopes.index_add_(0, known, pull, alpha=1 - structure)
+        return value, slopes
 
     def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        whole = batch.whole
+        whole, x = batch.whole, batch.x if structure else None
         if whole is None:
-            return pair_slopes(points, batch.labels, batch.weights, conditional=conditional)
+            value, slopes = of_all(points, x, batch.labels, batch.weights)
+            return value, (slopes,)
         everywhere = whole.gather(points)
-        value, (slopes,) = pair_slopes(
-            everywhere, whole.labels, whole.weights, conditional=conditional
-        )
+        x = None if x is None else whole.gather(x)
+        value, slopes = of_all(everywhere, x, whole.labels, whole.weights)
         return value * whole.share, (slopes[whole.places],)
 
     return _by_formulas(measure, nudge, with_exemplars=False)

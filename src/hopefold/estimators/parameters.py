@@ -110,10 +110,13 @@ exemplar_labels_, exemplar_embedding_ : ndarray or None
 reference_embedding_, reference_labels_ : ndarray
     What `predict` compares with: the exemplars, or all training rows.
 classes_, class_weight_ : ndarray
-    The labels, sorted, and how much each weighs.
+    The labels, sorted, and how much each weighs; empty for a map learned without labels.
 validation_error_ : float or None
     Error on the held-out rows of the epoch that was kept, from before any refit; rows count as
     ``class_weight`` says.
+trustworthiness_ : float or None
+    How far neighbours in the map are neighbours among the rows, from 0 to 1, on held-out rows;
+    where neighbours were to be kept (``structure``).
 train_error_ : float
     The same on the training rows themselves: how far it lies below ``validation_error_`` tells
     how much the map flatters.

@@ -50,7 +50,8 @@ def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
         "n_rows": _is_whole(manifest.get("n_rows")),
         "epochs": _is_whole(manifest["epochs"]),
         "errors": all(
-            _is_number(manifest.get(f"{which}_error")) for which in ("validation", "train")
+            _is_number(manifest.get(which))
+            for which in ("validation_error", "train_error", "trustworthiness", "structure")
         ),
         "precision": manifest.get("precision", "float32") in PRECISIONS,
         "history": isinstance(history, list)
@@ -69,7 +70,7 @@ def make_classes(classes: Mapping[str, Any], n_references: int) -> ndarray:
     if not all(isinstance(value, str | int | float) for value in values):
         raise ValueError("its classes are no labels")
     made = np.array(values, dtype=dtype)
-    if made.tolist() != values or values != sorted(set(values)) or len(values) < 2:
+    if made.tolist() != values or values != sorted(set(values)) or len(values) == 1:
         raise ValueError("its classes are not sorted, or not of their dtype")
     return made
 
@@ -94,16 +95,17 @@ def check_packed(tensors: Mapping[str, ndarray], n_features: int) -> None:
 
 def check_tensors(tensors: Mapping[str, ndarray], n_classes: int, n_features: int) -> None:
     """Have all tensors the shapes that belong together, dtypes that can be used, finite numbers?"""
-    codes = tensors["references.labels"]
-    if codes.dtype.kind not in "iu" or codes.ndim != 1 or not len(codes):
-        raise ValueError("its labels of references are no numbers of classes")
-    if not 0 <= codes.min() <= codes.max() < n_classes:
-        raise ValueError("its labels of references do not fit the rest")
+    n_references = tensors["references.embedding"].shape[0]
+    codes = tensors.get("references.labels")
+    if (codes is None) != (n_classes == 0):
+        raise ValueError("it has classes without labels of references, or labels without classes")
+    if codes is not None:
+        _check_codes(codes, n_classes, n_references)
     shapes = {
         "class_weight": (n_classes,),
         "scale.shift": (n_features,),
         "scale.gain": (n_features,),
-        "exemplars": (len(codes), n_features),
+        "exemplars": (n_references, n_features),
         "fills": (n_features,),
     }
     for name, shape in shapes.items():
@@ -118,12 +120,21 @@ def check_tensors(tensors: Mapping[str, ndarray], n_classes: int, n_features: in
             raise ValueError(f"{name} is not finite")
 
 
+def _check_codes(codes: ndarray, n_classes: int, n_references: int) -> None:
+    if codes.dtype.kind not in "iu" or codes.shape != (n_references,) or not len(codes):
+        raise ValueError("its labels of references are no numbers of classes")
+    if not 0 <= codes.min() <= codes.max() < n_classes:
+        raise ValueError("its labels of references do not fit the rest")
+
+
 def check_coherence(model: SupervisedEmbedding, tensors: Mapping[str, ndarray]) -> None:
     """Do the parts of a model belong together?"""
-    points = (len(tensors["references.labels"]), model.n_components)
+    embedding = tensors["references.embedding"]
     names = getattr(model, "feature_names_in_", None)
     sound = {
-        "references": tensors["references.embedding"].shape == points,
+        "references": embedding.ndim == 2
+        and embedding.shape[1] == model.n_components
+        and len(embedding) > 0,
         "class weights": bool((model.class_weight_ > 0).all()),
         "feature names": names is None or len(names) == model.n_features_in_,
         "fingerprints": model.seen_ is None or (model.seen_.ndim == 1 and len(model.seen_) > 0),

@@ -1,0 +1,100 @@
+"""Who is near whom among the rows, labelled or not: what a map is to keep besides the classes.
+
+Rows are compared with landmarks, the k-means centres of all rows, so that the cost grows with the
+rows and not with their square.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hopefold.core.exemplars import kmeans_centres
+from hopefold.core.kernels import squared_distances
+from hopefold.core.neighborhoods import neighbor_shares, precisions
+from hopefold.data.rows import Rows
+from hopefold.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+
+#: Landmarks, where nobody says otherwise, and the rows that there are for each.
+LANDMARKS, ROWS_A_LANDMARK = 500, 8
+
+#: Rows that k-means sees.
+CLUSTERED_ROWS = 20_000
+
+#: Neighbours that the width of a Gaussian is found from, as a multiple of the perplexity.
+NEAR = 3
+
+#: Rows that are compared with the landmarks at once.
+BLOCK = 2_000
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Centres of the rows in the map's scale, and how narrowly each row looks around."""
+
+    centres: Float[Tensor, "z features"]
+    precisions: Float[Tensor, "n 1"]
+
+    def affinities(
+        self, x: Float[Tensor, "b features"], numbers: Int[ndarray, " b"]
+    ) -> Float[Tensor, "b z"]:
+        """How near each landmark is to rows with these numbers, in shares that sum to 1."""
+        narrow = self.precisions[torch.from_numpy(numbers)].to(x.device)
+        return neighbor_shares(squared_distances(x, self.centres), narrow)
+
+
+def find_landmarks(
+    rows: Rows,
+    n_landmarks: int,
+    perplexity: float,
+    device: torch.device,
+    random: np.random.RandomState,
+) -> Landmarks:
+    """So many centres of all rows, and the width of each row's neighbourhood among them."""
+    numbers = np.arange(len(rows))
+    if len(numbers) > CLUSTERED_ROWS:
+        numbers = np.sort(random.permutation(numbers)[:CLUSTERED_ROWS])
+    centres = kmeans_centres(rows.fetch_for_clustering(numbers), n_landmarks, random)
+    there = torch.from_numpy((centres + rows.clustering_shift).astype(np.float32))
+
+    def narrowness(some: Rows) -> ndarray:
+        blocks = (slice(first, first + BLOCK) for first in range(0, len(some), BLOCK))
+        return np.concatenate([_narrowness(some.fetch(b), there, perplexity) for b in blocks])
+
+    found = torch.from_numpy(rows.each(narrowness))
+    return Landmarks(there.to(device), found)
+
+
+def _narrowness(x: Tensor, landmarks: Tensor, perplexity: float) -> ndarray:
+    squared = squared_distances(x, landmarks)
+    near = min(int(NEAR * perplexity) + 1, len(landmarks))
+    nearest = squared.topk(near, dim=1, largest=False, sorted=False).values
+    narrow: ndarray = precisions(nearest, perplexity).numpy()
+    return narrow
+
+
+def number_of_landmarks(asked: int | str, n_rows: int, perplexity: float) -> int:
+    """As many as were asked for; by default so few that each stands for some rows.
+
+    Of few rows more are landmarks: a row is to have neighbours among them, and others.
+    """
+    if asked != "auto":
+        return int(asked)
+    return min(LANDMARKS, n_rows, max(n_rows // ROWS_A_LANDMARK, round(NEAR * perplexity) + 1))
+
+
+def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) -> None:
+    """Can a row have so many neighbours?"""
+    if perplexity >= n_others:
+        raise InvalidParameter(
+            f"perplexity={perplexity:g} asks for more neighbours than there are among {among}: "
+            f"the largest that fits is {max(1, n_others - 1)}; lower it, or {remedy}."
+        )

@@ -1,0 +1,138 @@
+"""Maps that keep neighbours: learned without labels, with some of them, or with all."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from hopefold.errors import InvalidParameter
+from hopefold.estimators import checks
+from hopefold.estimators.gradient import GradientEmbedding
+from hopefold.estimators.learning import Learned, Task
+from hopefold.estimators.structure import check_perplexity, find_landmarks, number_of_landmarks
+
+#: Shares of the loss that are tried where some labels are missing, and the part of the passes that
+#: a trial has.
+TRIED, TRIAL = (0.3, 0.6, 0.9), 1 / 4
+
+#: The fewest and the most rows of a batch that is compared with landmarks.
+BATCHES = 64, 500
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Structured(GradientEmbedding):
+    """A gradient method with a share of its loss for neighbours, whatever their classes."""
+
+    structure: float | str = "auto"
+    perplexity: float = 15.0
+    n_landmarks: int | str = "auto"
+    missing_label: Any = ()
+
+    _learns_without_labels: ClassVar = True
+    _prose: ClassVar = {
+        "structure": (
+            'float or "auto"',
+            """Share of the loss, from 0 to 1, that asks rows to keep their neighbours, of whatever
+class: 0 collapses classes and hides what is inside them. ``"auto"``: 0 where all labels are known,
+1 where there are none; where some are missing, the one of three that does best on held-out
+rows.""",
+        ),
+        "perplexity": (
+            "float",
+            """Neighbours that a row is to keep, roughly, among the landmarks, or in a batch where
+``exemplars`` is not ``"joint"``; where there is ``structure``.""",
+        ),
+        "n_landmarks": (
+            'int or "auto"',
+            """k-means centres of all rows, which rows are to stay as near to as they are; where
+there is ``structure``. Without labels they are the exemplars. ``"auto"``: one for 8 rows, 500 at
+the most, and more than the perplexity asks for.""",
+        ),
+        "missing_label": (
+            "number, str, None or ()",
+            """What stands in y for a label that is missing: such rows are learned from without it.
+None and NaN are one marker. ``()``: none is missing, and NaN in y is an error.""",
+        ),
+    }
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.structure != 1:
+            checks.check_number_or_auto("structure", self.structure, 0, 1)
+        checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
+        checks.check_whole_or_auto("n_landmarks", self.n_landmarks, at_least=2)
+
+    def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
+        shares = self._shares(task)
+        self.structure_: float = shares[0]
+        if shares == (0.0,):
+            return super()._learn(task, random)
+        if getattr(self, "max_bytes", None) is not None:
+            raise InvalidParameter(
+                f"max_bytes={self.max_bytes} is for maps that classes alone decide: leave it out, "
+                "or give all labels and structure=0."
+            )
+        keeping = self._keeping(len(task.labels))
+        task = keeping._with_landmarks(task, random)
+        if len(shares) > 1:
+            self.structure_ = keeping._best_share(task, shares, random)
+        return super(Structured, keeping)._learn(replace(task, structure=self.structure_), random)
+
+    def _shares(self, task: Task) -> tuple[float, ...]:
+        """What the share of the loss may be."""
+        if not task.is_labelled:
+            return (1.0,)
+        if self.structure != "auto":
+            return (float(self.structure),)
+        if (task.labels >= 0).all():
+            return (0.0,)
+        return TRIED if self.validation_fraction > 0 else TRIED[:1]
+
+    def _keeping(self, n_rows: int) -> Self:
+        """The same, with what is ``"auto"`` decided for a map that keeps neighbours."""
+        smallest, largest = BATCHES
+        changes: dict[str, Any] = {"nudge": 0.0} if getattr(self, "nudge", 0) == "auto" else {}
+        if self.optimizer == "adam" and self.batch_size == "auto" and self.exemplars == "joint":
+            changes["batch_size"] = min(max(n_rows // 20, smallest), largest)
+        return self._with(**changes)
+
+    def _with_landmarks(self, task: Task, random: np.random.RandomState) -> Task:
+        n_rows = len(task.labels)
+        if self.exemplars is None or (self.exemplars == "kmeans" and task.is_labelled):
+            batch_size = self._settings(n_rows, task.n_classes, sparse=False).batch_size
+            n_others = min(batch_size, n_rows) - 1
+            check_perplexity(self.perplexity, n_others, "the rows of a batch", "raise batch_size")
+            return task
+        n_landmarks = number_of_landmarks(self.n_landmarks, n_rows, self.perplexity)
+        if n_landmarks > n_rows:
+            raise InvalidParameter(
+                f"n_landmarks={n_landmarks}, but there are {n_rows} rows: ask for fewer, or leave "
+                "it 'auto'."
+            )
+        remedy = "raise n_landmarks"
+        check_perplexity(self.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
+        landmarks = find_landmarks(task.rows, n_landmarks, self.perplexity, task.device, random)
+        task.dealing.world.level([landmarks.centres, landmarks.precisions])
+        return replace(task, landmarks=landmarks)
+
+    def _best_share(
+        self, task: Task, shares: tuple[float, ...], random: np.random.RandomState
+    ) -> float:
+        """The share under which held-out rows are judged best, after a part of the passes."""
+        training, held_out = self._hold_out(task, random)
+        if not len(held_out):
+            return shares[0]
+        settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
+        trial = self._with(max_epochs=max(1, round(TRIAL * settings.max_epochs)))
+        tried = [replace(task, structure=share) for share in shares]
+        runs = [trial._learn_from(one, training, held_out).run for one in tried]
+        return shares[int(np.argmin([run.late_error for run in runs]))]
+
+    def _with(self, **changes: Any) -> Self:
+        changed = copy.copy(self)
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        return changed

@@ -1,0 +1,323 @@
+"""Maps learned without labels, with some of them, and with neighbours kept beside classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hopefold import HOPE, SHOPE, load
+from hopefold.core.maps import SigmoidHighOrder
+from hopefold.data.tables import read_table
+from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.estimators.losses import Batch, by_exemplars, by_pairs
+
+QUICK = {"n_factors": 40, "n_units": 40, "random_state": 0}
+METHODS = pytest.mark.parametrize("method", [SHOPE, HOPE], ids=["S-HOPE", "HOPE"])
+EXEMPLARS = pytest.mark.parametrize("exemplars", ["joint", "kmeans", None])
+
+
+def quick(method=SHOPE, **settings):
+    known = method().get_params()
+    return method(**{name: v for name, v in (QUICK | settings).items() if name in known})
+
+
+def neighbour_error(points, y):
+    """Of half of the rows by the other half, five neighbours each."""
+    judge = KNeighborsClassifier(5).fit(points[::2], y[::2])
+    return 1 - judge.score(points[1::2], y[1::2])
+
+
+@pytest.fixture(scope="module")
+def some_digits(digits):
+    X, _, y, _ = digits
+    return X[:600], y[:600]
+
+
+@pytest.fixture(scope="module")
+def unlabelled(some_digits):
+    return quick(max_epochs=40).fit(some_digits[0])
+
+
+@pytest.fixture(scope="module")
+def few_labels(some_digits):
+    """40 of 600 rows are labelled: -1 stands for the others."""
+    X, y = some_digits
+    partly = np.full_like(y, -1)
+    chosen = np.concatenate([np.flatnonzero(y == label)[:4] for label in range(10)])
+    partly[chosen] = y[chosen]
+    return X, y, partly
+
+
+# -- without labels ---------------------------------------------------------------------------
+
+
+def test_a_map_without_labels_keeps_classes_apart_that_it_never_saw(unlabelled, some_digits):
+    X, y = some_digits
+    points = unlabelled.transform(X)
+    assert neighbour_error(points, y) < 0.2
+    assert neighbour_error(X[:, :2] + 0.0, y) > 0.6
+
+
+def test_it_tells_how_far_neighbours_can_be_trusted_on_held_out_rows(unlabelled):
+    assert 0.75 < unlabelled.trustworthiness_ <= 1
+    assert unlabelled.validation_error_ is None
+    assert unlabelled.train_error_ is None
+
+
+def test_noise_keeps_few_of_its_neighbours():
+    noise = np.random.RandomState(0).normal(size=(400, 40))
+    assert quick(max_epochs=10).fit(noise).trustworthiness_ < 0.7
+
+
+def test_it_names_no_classes_and_says_so(unlabelled, some_digits):
+    assert unlabelled.exemplar_labels_ is None
+    for verb in ("predict", "predict_proba"):
+        with pytest.raises(InvalidInput, match=r"learned without labels.*use transform, or fit"):
+            getattr(unlabelled, verb)(some_digits[0])
+
+
+def test_it_comes_back_from_a_file(unlabelled, some_digits, tmp_path):
+    unlabelled.save(tmp_path / "map.hope")
+    again = load(tmp_path / "map.hope")
+    X = some_digits[0]
+    np.testing.assert_array_equal(again.transform(X), unlabelled.transform(X))
+    assert again.trustworthiness_ == unlabelled.trustworthiness_
+    assert (len(again.classes_), again.structure_) == (0, 1.0)
+
+
+@METHODS
+@EXEMPLARS
+def test_each_method_learns_without_labels_from_landmarks_and_from_pairs(method, exemplars, iris):
+    X = iris[0]
+    model = quick(method, exemplars=exemplars, max_epochs=5, perplexity=5).fit(X)
+    assert np.isfinite(model.transform(X)).all()
+    assert (model.exemplars_ is None) == (exemplars is None)
+
+
+def test_no_labels_are_no_labels_in_a_pipeline_and_in_a_file_of_rows(iris, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    X = iris[0]
+    make_pipeline(StandardScaler(), quick(max_epochs=2)).fit(X)
+    table = pa.table({f"x{place}": column for place, column in enumerate(X.T)})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    from_file = quick(max_epochs=2).fit(tmp_path / "rows.parquet")
+    from_file = from_file.transform(tmp_path / "rows.parquet")
+    np.testing.assert_allclose(from_file, quick(max_epochs=2).fit(X).transform(X), atol=1e-5)
+
+
+def test_sparse_rows_are_learned_from_without_labels(sparse_rows):
+    X = sparse_rows(200, 50, 0.1)
+    sparse, dense = (
+        quick(max_epochs=3, scale=None).fit(rows).transform(X) for rows in (X, X.toarray())
+    )
+    np.testing.assert_allclose(sparse, dense, atol=1e-2 * np.ptp(dense))
+
+
+def test_the_same_seed_gives_the_same_bits(iris):
+    first, again = (quick(max_epochs=3).fit(iris[0]).transform(iris[0]) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+# -- with some labels -------------------------------------------------------------------------
+
+
+def test_rows_without_a_label_help_those_that_have_one(few_labels):
+    X, y, partly = few_labels
+    hidden = partly < 0
+    settings = {"validation_fraction": 0, "max_epochs": 40}
+    alone = quick(**settings).fit(X[~hidden], y[~hidden]).score(X[hidden], y[hidden])
+    both = quick(missing_label=-1, structure=0.6, **settings).fit(X, partly)
+    assert both.score(X[hidden], y[hidden]) > alone + 0.05
+    assert both.structure_ == 0.6
+
+
+def test_the_share_of_structure_is_chosen_where_labels_are_missing(few_labels):
+    X, _, partly = few_labels
+    with pytest.warns(UserWarning, match="held-out"):
+        model = quick(missing_label=-1, max_epochs=8).fit(X, partly)
+    assert model.structure_ in (0.3, 0.6, 0.9)
+    assert model.classes_.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("marker", "stands_for"),
+    [(-1, -1), (None, None), (np.nan, np.nan), (np.nan, None), ("?", "?")],
+    ids=["-1", "None", "NaN", "NaN for None", "text"],
+)
+def test_a_marker_of_any_kind_marks_what_is_missing(marker, stands_for, three_blobs):
+    X, y = three_blobs
+    labels = np.array([f"class {label}" for label in y] if marker == "?" else y, dtype=object)
+    labels[::2] = stands_for
+    model = quick(missing_label=marker, max_epochs=5, structure=0.5).fit(X, labels)
+    assert len(model.classes_) == 3
+    assert (model.predict(X) == (labels if marker == "?" else y))[1::2].mean() > 0.9
+
+
+def test_a_marker_that_marks_nothing_changes_nothing(iris):
+    X, y = iris
+    plain, marked = (
+        quick(max_epochs=3, missing_label=marker).fit(X, y).transform(X) for marker in ((), -1)
+    )
+    np.testing.assert_array_equal(plain, marked)
+
+
+def test_without_structure_rows_without_a_label_have_no_say(three_blobs):
+    X, y = three_blobs
+    partly = y.copy()
+    partly[::3] = -1
+    settings = {"max_epochs": 3, "validation_fraction": 0, "scale": None}
+    whole = quick(missing_label=-1, structure=0, **settings).fit(X, partly)
+    some = quick(**settings).fit(X[partly >= 0], partly[partly >= 0])
+    np.testing.assert_array_equal(whole.transform(X), some.transform(X))
+
+
+def test_references_that_are_rows_are_those_with_a_label(three_blobs):
+    X, y = three_blobs
+    partly = y.copy()
+    partly[::3] = -1
+    model = quick(exemplars=None, missing_label=-1, structure=0.5, max_epochs=3).fit(X, partly)
+    assert model.reference_embedding_.shape == (60, 2)
+
+
+@pytest.mark.parametrize("marker", [np.nan, None, -1, "?"])
+def test_markers_are_cloned_and_kept_in_files(marker, iris, tmp_path):
+    X, y = iris
+    model = clone(quick(max_epochs=2, missing_label=marker)).fit(X, y)
+    model.save(tmp_path / "map.hope")
+    kept = load(tmp_path / "map.hope").missing_label
+    assert kept == (None if marker != marker else marker)
+
+
+def test_labels_that_are_missing_in_a_table_are_kept_as_none(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,y\n1,2,0\n2,3,\n4,5,1\n")
+    table = read_table(tmp_path / "rows.csv", "y", missing_labels=True)
+    assert table.y.tolist() == [0, None, 1]
+
+
+# -- beside all labels ------------------------------------------------------------------------
+
+
+def test_structure_shows_what_is_inside_a_class(digits):
+    """Two kinds of rows that share a label lie apart if neighbours are to be kept."""
+    X, _, y, _ = digits
+    X, y = X[y < 4][:300], y[y < 4][:300]
+    merged = y // 2
+    kinds = {}
+    for structure in (0.0, 0.5):
+        model = quick(structure=structure, max_epochs=30).fit(X, merged)
+        assert model.score(X, merged) > 0.95
+        kinds[structure] = neighbour_error(model.transform(X), y)
+    assert kinds[0.5] < 0.6 * kinds[0.0]
+
+
+# -- the loss ---------------------------------------------------------------------------------
+
+
+def batch_of(labels, n_landmarks):
+    generator = torch.Generator().manual_seed(0)
+    exemplar_labels = torch.cat([torch.arange(4) % 2, torch.full((n_landmarks,), -1)])
+    draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)  # noqa: E731
+    return Batch(
+        numbers=np.arange(len(labels)),
+        table=draw(len(labels) + len(exemplar_labels), 4),
+        labels=torch.tensor(labels),
+        weights=None,
+        exemplars=draw(len(exemplar_labels), 4).requires_grad_(),
+        varies=torch.ones(4, dtype=torch.float64),
+        exemplar_labels=exemplar_labels,
+        exemplar_weights=None,
+        affinities=draw(len(labels), n_landmarks).softmax(dim=1) if n_landmarks else None,
+    )
+
+
+def slopes_by_differences(loss, map_, batch, step=1e-6):
+    """The gradient to the first factor weights and to the exemplars, by central differences."""
+    found = []
+    for weights in (map_.C.data, batch.exemplars.data):
+        for place in range(4):
+            values = []
+            for sign in (1, -1):
+                weights.view(-1)[place] += sign * step
+                values.append(float(loss(map_, batch, None).value))
+                weights.view(-1)[place] -= sign * step
+            found.append((values[0] - values[1]) / (2 * step))
+    return found
+
+
+@pytest.mark.parametrize("structure", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("on", ["landmarks", "pairs"])
+def test_the_gradient_of_both_shares_together_is_that_of_the_loss(on, structure):
+    labels = [0, 1, 1, 0, 1, 0] if structure == 0 else [0, -1, 1, 0, -1, 1]
+    batch = batch_of(labels, 5 if on == "landmarks" and structure else 0)
+    map_ = SigmoidHighOrder(4, 2, 2, 5, 6).double()
+    map_.start(batch.x, torch.Generator().manual_seed(1))
+    if on == "landmarks":
+        loss = by_exemplars(spread=False, nudge=0, structure=structure)
+    else:
+        loss = by_pairs(conditional=False, nudge=0, structure=structure, perplexity=2)
+    known = loss(map_, batch, None)
+    slopes = known.slopes[map_.C].reshape(-1)[:4].tolist()
+    to_exemplars = known.slopes.get(batch.exemplars, torch.zeros(4)).reshape(-1)[:4].tolist()
+    np.testing.assert_allclose(
+        [*slopes, *to_exemplars], slopes_by_differences(loss, map_, batch), atol=1e-7
+    )
+
+
+# -- what can go wrong ------------------------------------------------------------------------
+
+
+def test_if_every_label_is_missing_one_is_told_to_leave_y_out(iris):
+    X, y = iris
+    with pytest.raises(InvalidInput, match=r"missing in all 150 rows: call fit\(X\) without y"):
+        SHOPE(missing_label=-1).fit(X, np.full_like(y, -1))
+
+
+def test_without_a_marker_a_missing_label_is_an_error(iris):
+    X, y = iris
+    labels = y.astype(float)
+    labels[3] = np.nan
+    with pytest.raises(InvalidInput, match="NaN"):
+        SHOPE().fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "largest"),
+    [
+        ({"perplexity": 60, "n_landmarks": 50}, "among 50 landmarks: the largest that fits is 49"),
+        ({"perplexity": 80, "exemplars": None, "batch_size": 40}, "the largest that fits is 38"),
+    ],
+    ids=["landmarks", "batch"],
+)
+def test_a_perplexity_too_large_names_the_largest_that_fits(settings, largest, iris):
+    with pytest.raises(InvalidParameter, match=largest):
+        SHOPE(**settings).fit(iris[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"structure": -0.1}, "structure=-0.1: give a number of at least 0 and below 1"),
+        ({"structure": 1.5}, "structure"),
+        ({"perplexity": 1}, "perplexity=1: give a number above 1"),
+        ({"n_landmarks": 1}, "n_landmarks=1"),
+        ({"n_landmarks": 151}, "n_landmarks=151, but there are 150 rows"),
+        ({"max_bytes": 9_000}, "max_bytes=9000 is for maps that classes alone decide"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(settings, word, iris):
+    with pytest.raises(InvalidParameter, match=word):
+        SHOPE(**settings).fit(iris[0])
+
+
+def test_going_on_knows_no_structure_and_no_marker(iris):
+    X, y = iris
+    for settings in ({"structure": 0.5}, {"missing_label": -1}):
+        with pytest.raises(InvalidParameter, match="needs all of them"):
+            SHOPE(**settings).partial_fit(X, y)
