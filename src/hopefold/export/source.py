@@ -60,8 +60,7 @@ HEAD = """\
 
 def to_text(formula: Formula) -> str:
     """The whole file."""
-    tables = dict(_tables(formula))
-    n_bytes = sum(table.nbytes for table in tables.values())
+    tables, n_bytes = dict(_tables(formula)), bytes_of_tables(formula)
     if n_bytes > MOST_BYTES:
         raise CannotExport(
             f"the model has {n_bytes:,} bytes of numbers, and a file of C holds {MOST_BYTES:,} at "
@@ -80,6 +79,11 @@ def to_text(formula: Formula) -> str:
         *map(_piece, ("predict", "main")),
     ]
     return "\n".join(parts)
+
+
+def bytes_of_tables(formula: Formula) -> int:
+    """What all numbers take in the memory of a device."""
+    return sum(table.nbytes for _, table in _tables(formula))
 
 
 def _head(formula: Formula, n_bytes: int) -> str:
