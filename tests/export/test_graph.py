@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from cells import with_gaps, write_cells
 from hopefold import HOPE, SHOPE
@@ -216,6 +218,19 @@ def test_too_many_references_are_refused(rows, tmp_path):
     model.reference_labels_ = np.resize(y, 10_001)
     with pytest.raises(CannotExport, match=r"10,001 training rows.*exemplars='kmeans'"):
         to_onnx(model, tmp_path / "m.onnx")
+
+
+def test_only_fitted_models_of_hopefold_are_exported(shope, tmp_path):
+    with pytest.raises(TypeError, match="Pipeline is no model of hopefold"):
+        to_onnx(make_pipeline(shope), tmp_path / "m.onnx")
+    with pytest.raises(NotFittedError):
+        to_onnx(SHOPE(), tmp_path / "m.onnx")
+
+
+def test_a_row_that_is_no_number_has_no_probability(shope, rows, tmp_path):
+    to_onnx(shope, tmp_path / "m.onnx")
+    _, _, shares = ask(tmp_path / "m.onnx", np.where([[True], [False]], np.nan, rows[:2]))
+    assert np.isnan(shares).all(axis=1).tolist() == [True, False]
 
 
 def test_a_map_of_an_unknown_kind_is_refused_by_name():

@@ -195,3 +195,13 @@ def test_a_compiler_that_fails_leaves_no_file(shope, tmp_path, monkeypatch):
     with pytest.raises(CannotExport, match=r"the C compiler gcc does not take the file \(.*redef"):
         to_c(shope, tmp_path / "m.c")
     assert not (tmp_path / "m.c").exists()
+
+
+def test_a_compiler_for_another_machine_leaves_no_file(shope, tmp_path, monkeypatch):
+    other = tmp_path / "other-cc"
+    other.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho other > "$2"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("CC", str(other))
+    with pytest.raises(CannotExport, match=r"cannot be run here.*for this machine in the variable"):
+        to_c(shope, tmp_path / "m.c")
+    assert not (tmp_path / "m.c").exists()

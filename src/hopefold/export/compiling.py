@@ -39,9 +39,17 @@ def find_compiler() -> list[str] | None:
 @contextmanager
 def compiled(content: bytes, formula: Formula, compiler: Sequence[str]) -> Iterator[Answer]:
     """From rows to points, labels and probabilities, as the compiled file gives them."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = compile_to(Path(folder) / "model.so", content, (*compiler, *FLAGS))
-        yield _answers(ctypes.CDLL(str(library)), formula)
+    # a library that is in use cannot be removed everywhere
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        made = compile_to(Path(folder) / "model.so", content, (*compiler, *FLAGS))
+        try:
+            library = ctypes.CDLL(str(made))
+        except OSError as error:  # for another machine
+            raise CannotExport(
+                f"what the C compiler {compiler[0]} makes cannot be run here, so nothing is "
+                "written: name one for this machine in the variable CC."
+            ) from error
+        yield _answers(library, formula)
 
 
 def compile_to(target: Path, content: bytes, command: Sequence[str]) -> Path:

@@ -170,9 +170,11 @@ def _by_vote(nodes: Nodes, formula: Formula, distances: str) -> str:
     """Votes of the nearest; the first of a class adds a little, so that it decides ties."""
     assert formula.n_neighbors is not None
     k = formula.n_neighbors
-    nearest = _nearest(nodes, distances, k)
-    membership = np.eye(len(formula.classes))[formula.codes]
-    votes = nodes.add("Gather", nodes.constant("membership", membership), nearest, name="votes")
+    codes = nodes.constant("codes", formula.codes, np.int64)
+    voters = nodes.add("Gather", codes, _nearest(nodes, distances, k), name="voters")
+    depth = nodes.constant("depth", len(formula.classes), np.int64)
+    values = nodes.constant("no_and_yes", [0, 1])
+    votes = nodes.add("OneHot", voters, depth, values, axis=-1, name="votes")
     ranks = nodes.constant("ranks", (TIE_BONUS / np.arange(1, k + 1))[:, None])
     early = nodes.add("Mul", votes, ranks, name="early")
     bonus = nodes.add("ReduceMax", early, axes=[1], keepdims=0, name="bonus")
