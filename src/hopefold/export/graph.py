@@ -65,7 +65,7 @@ class Nodes:
             kind = self.onnx.TensorProto.STRING
             tensor = self.onnx.helper.make_tensor(name, kind, [len(text)], text)
         else:
-            array: ndarray = np.ascontiguousarray(value, dtype=dtype)
+            array: ndarray = np.array(value, dtype=dtype, order="C")
             tensor = self.onnx.numpy_helper.from_array(array, name)
         self.constants.append(tensor)
         return name
