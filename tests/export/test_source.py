@@ -142,6 +142,7 @@ def test_the_program_reads_csv_and_writes_it(rows, tmp_path):
         ("1,2,3,4,5,6", "line 2 is not 5 numbers"),
         ("1,2,x,4,5", "line 2 is not 5 numbers"),
         ("1,2,,4,5", "line 2 has a missing value, or lies too far outside"),
+        ("1e5,1e5,1e6,1,7", "line 2 has a missing value, or lies too far outside"),
         ("1e30,1e30,1e38,1,7", "line 2 has a missing value, or lies too far outside"),
         ("1," + "9" * 99 + ",3,4,5", "line 2 is not 5 numbers"),
     ],

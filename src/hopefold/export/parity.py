@@ -56,8 +56,9 @@ class Parity:
     def __str__(self) -> str:
         unclear = self.n_rows - self.n_clear
         border = f" but {unclear:,} at a border" if unclear else ""
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         return (
-            f"checked on {self.n_rows:,} rows: points differ by {self.largest_difference:.1e} at "
+            f"checked on {rows}: points differ by {self.largest_difference:.1e} at "
             f"the most ({self.relative_difference:.1e} of the map's range), labels are equal on "
             f"all{border}"
         )

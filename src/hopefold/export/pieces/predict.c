@@ -13,6 +13,8 @@ int hopefold_predict(const float *row, float *probabilities)
         probabilities[c] *= class_weights[c];
         total += probabilities[c];
     }
+    if (!(total > 0.0f)) /* too far from all references */
+        return -1;
     for (c = 0; c < HOPEFOLD_CLASSES; c++) {
         probabilities[c] /= total;
         if (probabilities[c] > probabilities[best])
