@@ -126,6 +126,11 @@ def test_columns_that_need_more_digits_than_float32_has_are_told(tmp_path):
         to_onnx(model, tmp_path / "m.onnx")
 
 
+def test_rows_beyond_float32_are_refused(shope, rows, tmp_path):
+    with pytest.raises(InvalidInput, match="inf"):
+        to_onnx(shope, tmp_path / "m.onnx", np.where(rows == 7, 1e300, rows.astype(float)))
+
+
 def test_rows_that_overflow_are_told_to_be_given(tmp_path):
     model = HOPE(order=20, scale=None, n_factors=4, max_epochs=1, random_state=0)
     model.fit(np.random.RandomState(0).rand(40, 3), np.arange(40) % 2)

@@ -69,7 +69,8 @@ def check_parity(
 ) -> Parity:
     """How like the answers are; a `CannotExport` where they are not alike."""
     rows = some_rows(model, formula) if data is None else _rows_of(model, data)
-    given = rows.astype(np.float32)
+    with np.errstate(over="ignore"):  # the model refuses infinity
+        given = rows.astype(np.float32)
     filled = given if model.columns_ is None else model.columns_.fill(given)
     try:
         points, labels, shares = _asked(model, filled)
