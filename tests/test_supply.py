@@ -81,11 +81,13 @@ model = hopefold.load("m.hope")
 model.transform(table), model.predict(table), model.interactions()
 write_report(make_scene(model, table.X, table.y), "r.html")
 model.plot(table.X, table.y).savefig("map.png")
+from hopefold.export import to_c, to_onnx
+to_onnx(model, "m.onnx"), to_c(hopefold.SHOPE(n_factors=2, max_epochs=1).fit(table), "m.c")
 print("done")
 """
 
 
-def test_nothing_asks_the_network_at_import_at_fit_or_for_a_report(tmp_path):
+def test_nothing_asks_the_network_at_import_at_fit_for_a_report_or_an_export(tmp_path):
     command = [sys.executable, "-c", AT_WORK]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "done\n", done.stdout + done.stderr

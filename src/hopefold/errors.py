@@ -62,6 +62,10 @@ class NoCluster(HopefoldError, OSError):
     """A Dask cluster that does not answer, has no workers, or has lost what it was asked for."""
 
 
+class CannotExport(HopefoldError, ValueError):
+    """A model that cannot be written as a graph or as C, or that would answer otherwise there."""
+
+
 class NotEnoughMemory(HopefoldError, MemoryError):
     """A fit that would need more memory than there is."""
 
@@ -96,3 +100,11 @@ class ChanceWarning(UserWarning):
 
 class UnstableInteractionsWarning(UserWarning):
     """Two fits with other seeds do not agree on the products of features that drive the map."""
+
+
+class RoundingWarning(UserWarning):
+    """Rows need more digits than float32 has, in which an exported model takes them."""
+
+
+class UncheckedWarning(UserWarning):
+    """An exported file that could not be compared with its model."""

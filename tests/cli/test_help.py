@@ -17,7 +17,7 @@ from hopefold.estimators.files import KINDS
 HOPEFOLD = (sys.executable, "-m", "hopefold")
 VERBS = (
     *("demo", "fit", "transform", "predict", "exemplars", "interactions", "report"),
-    *("compare", "evaluate", "info", "bench"),
+    *("compare", "evaluate", "export", "info", "bench"),
 )
 
 

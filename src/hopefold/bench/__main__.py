@@ -143,6 +143,25 @@ def scale(
 
 
 @app.command()
+def export(
+    data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} mnist, usps, digits.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Fewer epochs, for a trial.")] = None,
+    results: Folder = None,
+) -> None:
+    """Measure exported models: bytes, differences, rows a second."""
+    from hopefold.bench.exports import EPOCHS, N_ROWS, SETS, measure
+
+    measure(
+        results or default_folder(),
+        sets=tuple(data or SETS),
+        n_rows=rows or N_ROWS,
+        epochs=epochs or EPOCHS,
+        tell=_tell,
+    )
+
+
+@app.command()
 def faults(
     only: Annotated[
         list[str] | None, typer.Option(help="A fault, e.g. kill; default: all.")

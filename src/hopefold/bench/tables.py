@@ -225,6 +225,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "faults": made_by("faults", "faults_table"),
     "scale": made_by("scale", "scale_table"),
     "reckoned": made_by("scale", "reckoned_table"),
+    "exports": made_by("exports", "exports_table"),
     "sweep": made_by("sweep", "sweep_tables"),
     "trials": made_by("trials", "trials_table"),
 }

@@ -18,6 +18,7 @@ from hopefold.cli.compare import compare
 from hopefold.cli.demo import demo
 from hopefold.cli.evaluate import evaluate
 from hopefold.cli.exemplars import exemplars
+from hopefold.cli.export import export
 from hopefold.cli.fit import fit
 from hopefold.cli.info import info
 from hopefold.cli.interactions import interactions
@@ -37,6 +38,8 @@ OURS = (
     errors.NoValidationWarning,
     errors.SmallerStepWarning,
     errors.CheckpointWarning,
+    errors.RoundingWarning,
+    errors.UncheckedWarning,
 )
 
 
@@ -96,7 +99,10 @@ def options(
     """Options of the command itself."""
 
 
-VERBS = (demo, fit, transform, predict, exemplars, interactions, report, compare, evaluate, info)
+VERBS = (
+    *(demo, fit, transform, predict, exemplars, interactions),
+    *(report, compare, evaluate, export, info),
+)
 for verb in VERBS:
     app.command()(verb)
 app.command(

@@ -1,0 +1,92 @@
+"""A file of C at work: compiled here, and called as any program would call it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hopefold.errors import CannotExport
+from hopefold.export.formula import Formula
+from hopefold.export.parity import Answer
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+COMPILERS = ("cc", "gcc", "clang")
+
+FLAGS = ("-std=c99", "-O3", "-shared", "-fPIC")
+
+
+def find_compiler() -> list[str] | None:
+    """The user's C compiler as a command, or the first that there is."""
+    for name in (os.environ.get("CC", ""), *COMPILERS):
+        command = shlex.split(name)
+        if command and shutil.which(command[0]):
+            return command
+    return None
+
+
+@contextmanager
+def compiled(content: bytes, formula: Formula, compiler: Sequence[str]) -> Iterator[Answer]:
+    """From rows to points, labels and probabilities, as the compiled file gives them."""
+    # a library that is in use cannot be removed everywhere
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        made = compile_to(Path(folder) / "model.so", content, (*compiler, *FLAGS))
+        try:
+            library = ctypes.CDLL(str(made))
+        except OSError as error:  # for another machine
+            raise CannotExport(
+                f"what the C compiler {compiler[0]} makes cannot be run here, so nothing is "
+                "written: name one for this machine in the variable CC."
+            ) from error
+        yield _answers(library, formula)
+
+
+def compile_to(target: Path, content: bytes, command: Sequence[str]) -> Path:
+    """What a compiler makes of a file of C."""
+    file = target.with_suffix(".c")
+    file.write_bytes(content)
+    done = subprocess.run(
+        [*command, str(file), "-o", str(target), "-lm"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        trouble = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
+        raise CannotExport(
+            f"the C compiler {command[0]} does not take the file ({trouble.strip()}): nothing is "
+            "written. Name another compiler in the variable CC."
+        )
+    return target
+
+
+def _answers(library: ctypes.CDLL, formula: Formula) -> Answer:
+    numbers = ctypes.POINTER(ctypes.c_float)
+    place, judge = library.hopefold_transform, library.hopefold_predict
+    place.argtypes, place.restype = (numbers, numbers), None
+    judge.argtypes, judge.restype = (numbers, numbers), ctypes.c_int
+
+    def answer(rows: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        rows = np.ascontiguousarray(rows, dtype=np.float32)
+        points = np.empty((len(rows), formula.n_components), np.float32)
+        shares = np.empty((len(rows), len(formula.classes)), np.float32)
+        codes = np.empty(len(rows), int)
+        for number, row in enumerate(rows):
+            given = row.ctypes.data_as(numbers)
+            place(given, points[number].ctypes.data_as(numbers))
+            codes[number] = judge(given, shares[number].ctypes.data_as(numbers))
+        return points, formula.classes[codes], shares
+
+    return answer

@@ -1,0 +1,109 @@
+"""A fitted model to a file: written after the check, and only if it answers as the model does."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from hopefold.errors import UncheckedWarning
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.export import compiling, graph, source
+from hopefold.export.formula import formula_of
+from hopefold.export.parity import Parity, check_parity
+from hopefold.store import write_atomically
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written, and how like the model it answers; ``None`` where nobody could look."""
+
+    path: str
+    n_bytes: int
+    parity: Parity | None
+
+
+def to_onnx(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None) -> Export:
+    """Write the scale, the map and the vote as one ONNX graph.
+
+    Its input ``rows`` is float32 of shape (n, features); its outputs are ``embedding``, ``label``
+    and ``probabilities``, as of `transform`, `predict` and `predict_proba`.
+
+    Parameters
+    ----------
+    model : HOPE, SHOPE or a baseline
+        A fitted model.
+    path : path or str
+        The file to write; it is replaced if it is there.
+    data : array-like, sparse matrix, data frame or table, optional
+        Rows that the graph is checked with, 1,000 at the most. By default, the exemplars with
+        noise.
+
+    Returns
+    -------
+    Export
+        With the differences that were found. Where they are too large, nothing is written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE
+    >>> from hopefold.export import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SHOPE(max_epochs=5, random_state=0).fit(X, y)
+    >>> export = to_onnx(model, pathlib.Path(tempfile.mkdtemp()) / "iris.onnx", X)
+    >>> export.parity.n_rows, export.parity.largest_difference < 1e-4
+    (150, True)
+
+    """
+    graph.need_onnx()
+    formula = formula_of(model)
+    content = graph.to_bytes(formula)
+    parity = check_parity(model, formula, graph.Session(content), data)
+    return _write(path, content, parity)
+
+
+def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None) -> Export:
+    """Write the scale, the map and the vote as one file of C99 that needs nothing else.
+
+    It has `hopefold_transform` and `hopefold_predict`, for a row each. Compiled with
+    ``-DHOPEFOLD_MAIN`` it is a program that reads rows of CSV. It is checked where there is a C
+    compiler (the one that ``CC`` names, cc, gcc or clang); where there is none, a warning says so.
+
+    Parameters
+    ----------
+    model : HOPE, SHOPE or a baseline
+        A fitted model, a small one: see ``max_bytes``.
+    path : path or str
+        The file to write; it is replaced if it is there.
+    data : array-like, sparse matrix, data frame or table, optional
+        Rows that the file is checked with, 1,000 at the most. By default, the exemplars with noise.
+
+    Returns
+    -------
+    Export
+        With the differences that were found. Where they are too large, nothing is written.
+
+    """
+    formula = formula_of(model)
+    content = source.to_text(formula).encode()
+    compiler = compiling.find_compiler()
+    if compiler is None:
+        warnings.warn(
+            "there is no C compiler here (cc, gcc, clang, or the one that CC names), so nobody has "
+            "looked whether the file answers as the model does.",
+            UncheckedWarning,
+            stacklevel=2,
+        )
+        return _write(path, content, None)
+    with compiling.compiled(content, formula, compiler) as answer:
+        parity = check_parity(model, formula, answer, data)
+    return _write(path, content, parity)
+
+
+def _write(path: str | PathLike[str], content: bytes, parity: Parity | None) -> Export:
+    write_atomically(path, content)
+    return Export(os.fspath(path), len(content), parity)

@@ -1,0 +1,206 @@
+"""What a fitted model does with a row, as plain arrays: the scale, a chain of layers, a vote.
+
+Both exports, the graph and the C file, are written from this; neither knows of estimators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hopefold.core.maps import Deep, EncoderDecoder, HighOrder, Linear, SigmoidHighOrder
+from hopefold.data.columns import Columns
+from hopefold.data.scaling import Scale
+from hopefold.errors import CannotExport, InvalidType
+from hopefold.estimators.base import SupervisedEmbedding
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+    from torch import Tensor
+
+#: Every row is compared with every reference: with more of them, one batch would fill the memory.
+MOST_REFERENCES = 10_000
+
+
+@dataclass(frozen=True)
+class Layer:
+    """h ← shape(weights h + bias)."""
+
+    weights: Float[ndarray, "units inputs"]
+    bias: Float[ndarray, " units"] | None = None
+    #: ``"plain"``, ``"power"`` (of the order), ``"sigmoid"`` or ``"tanh"``.
+    shape: str = "plain"
+    order: int = 1
+    #: How the weights may be kept without a loss: float32, or what the model was rounded to.
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """All that an export holds.
+
+    A row is filled where it has gaps, scaled, led through the layers to a point, and judged: by the
+    mass of the Student kernel of each class's references, or by a vote of the nearest ones.
+    """
+
+    method: str
+    scale: Scale
+    #: What stands in for a missing value, where the model fills them.
+    fills: Float[ndarray, " features"] | None
+    layers: tuple[Layer, ...]
+    references: Float[ndarray, "references d"]
+    #: The number of each reference's class.
+    codes: Int[ndarray, " references"]
+    class_weights: Float[ndarray, " classes"]
+    #: How many vote; ``None``: the kernel decides.
+    n_neighbors: int | None
+    #: Text, int64, float64 or bool.
+    classes: ndarray
+    feature_names: tuple[str, ...] | None
+    columns: Columns | None
+
+    @property
+    def n_features(self) -> int:
+        """Numbers of a row."""
+        return self.layers[0].weights.shape[1]
+
+    @property
+    def n_components(self) -> int:
+        """Numbers of a point."""
+        return self.layers[-1].weights.shape[0]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Do some classes count more than others?"""
+        return bool((self.class_weights != 1).any())
+
+
+def formula_of(model: SupervisedEmbedding) -> Formula:
+    """What a fitted model does with a row, or a `CannotExport` that says why it cannot be told."""
+    if not isinstance(model, SupervisedEmbedding):
+        raise InvalidType(
+            f"{type(model).__name__} is no model of hopefold and cannot be exported: give one that "
+            "is, such as the last step of a pipeline."
+        )
+    check_is_fitted(model)
+    references, codes, class_weights, n_neighbors = model._references()
+    if len(references) > MOST_REFERENCES:
+        raise CannotExport(
+            f"the model compares each row with {len(references):,} training rows, and an exported "
+            f"one with {MOST_REFERENCES:,} references at the most: fit with exemplars "
+            "(exemplars='kmeans', or HOPE and SHOPE with their own)."
+        )
+    names = getattr(model, "feature_names_in_", None)
+    _check_scale(model.scale_, names)
+    columns = model.columns_
+    return Formula(
+        method=type(model).__name__,
+        scale=model.scale_,
+        fills=None if columns is None else columns.fills,
+        layers=tuple(layers_of(model.map_, model.precision_)),
+        references=references,
+        codes=codes,
+        class_weights=class_weights,
+        n_neighbors=None if n_neighbors is None else min(n_neighbors, len(references)),
+        classes=plain_classes(model.classes_),
+        feature_names=None if names is None else tuple(map(str, names)),
+        columns=columns,
+    )
+
+
+def _check_scale(scale: Scale, names: ndarray | None) -> None:
+    """Are shift and gain numbers in float32, too?"""
+    with np.errstate(over="ignore"):
+        sound = np.isfinite(np.stack([scale.shift, scale.gain]).astype(np.float32)).all(axis=0)
+    if not sound.all():
+        column = int(np.flatnonzero(~sound)[0])
+        name = column if names is None else repr(str(names[column]))
+        raise CannotExport(
+            f"column {name} is scaled by numbers beyond those of float32, in which an export "
+            "takes rows: fit with the column in other units."
+        )
+
+
+def layers_of(map_: Any, precision: str = "float32") -> Iterator[Layer]:
+    """A map as layers. One of a new kind gets its own walk in `WALKS`."""
+    if type(map_) not in WALKS:
+        raise CannotExport(
+            f"a map of the kind {type(map_).__name__} cannot be exported, as nobody has said of "
+            f"which layers it is: {', '.join(kind.__name__ for kind in WALKS)} can be."
+        )
+    return WALKS[type(map_)](map_, precision)
+
+
+def _linear(map_: Any, _precision: str) -> Iterator[Layer]:
+    yield Layer(_numbers(map_.P))
+
+
+def _high_order(map_: Any, precision: str) -> Iterator[Layer]:
+    yield from _hidden(map_, precision)
+    yield Layer(_numbers(map_.P))
+
+
+def _hidden(map_: Any, precision: str) -> Iterator[Layer]:
+    """Powers of sums and, where there are some, sigmoids."""
+    yield Layer(_numbers(map_.C), _numbers(map_.c), "power", map_.order, precision)
+    if isinstance(map_, SigmoidHighOrder):
+        yield Layer(_numbers(map_.W), _numbers(map_.b), "sigmoid", precision=precision)
+
+
+def _deep(map_: Any, _precision: str) -> Iterator[Layer]:
+    for W, b in zip(map_.W, map_.b, strict=True):
+        yield Layer(_numbers(W), _numbers(b), "tanh")
+    yield Layer(_numbers(map_.P))
+
+
+def _encoder(map_: Any, precision: str) -> Iterator[Layer]:
+    """The way there: nobody maps rows back."""
+    return _deep(map_.encoder, precision)
+
+
+WALKS: dict[type, Callable[[Any, str], Iterator[Layer]]] = {
+    Linear: _linear,
+    HighOrder: _high_order,
+    SigmoidHighOrder: _high_order,
+    Deep: _deep,
+    EncoderDecoder: _encoder,
+}
+
+
+def plain_classes(classes: ndarray) -> ndarray:
+    """Labels as text, int64, float64 or truth values, whatever they are kept in."""
+    labels = classes.tolist()
+    for kinds, dtype in LABELS.items():
+        if all(isinstance(label, kinds) for label in labels):
+            return _classes_of(labels, dtype)
+    strange = next(label for label in labels if not isinstance(label, str | int | float))
+    raise InvalidType(
+        f"class {strange!r} is of type {type(strange).__name__}, which cannot be exported: fit "
+        "with labels that are text, numbers or booleans."
+    )
+
+
+#: What labels are, and the dtype that they are exported in; the first that holds for all.
+LABELS: dict[Any, Any] = {str: object, bool: bool, int: np.int64, int | float: np.float64}
+
+
+def _classes_of(labels: list[Any], dtype: Any) -> ndarray:
+    for label in labels:
+        try:
+            label.encode() if dtype is object else np.array(label, dtype)
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise CannotExport(
+                f"class {label!r} is neither text that UTF-8 can hold nor a number of 64 bits: fit "
+                "with other labels."
+            ) from error
+    return np.array(labels, dtype=dtype)
+
+
+def _numbers(weights: Tensor) -> ndarray:
+    numbers: ndarray = weights.detach().cpu().numpy()
+    return numbers

@@ -1,0 +1,276 @@
+"""A formula as an ONNX graph of plain operators, and the runtime that evaluates it.
+
+Opset 13 and float32 alone, so that old runtimes and small ones read it, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import hopefold
+from hopefold.core.neighbors import TIE_BONUS
+from hopefold.errors import CannotExport, MissingPackage
+from hopefold.estimators.budget import pack
+from hopefold.export.formula import Formula, Layer
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+OPSET, IR_VERSION = 13, 8
+
+#: Protocol buffers hold no more.
+MOST_BYTES = 2**31 - 1
+
+INPUT, OUTPUTS = "rows", ("embedding", "label", "probabilities")
+
+
+def need_onnx() -> tuple[Any, Any]:
+    """Both packages, or what to install."""
+    try:
+        import onnx
+        import onnxruntime
+    except ImportError as error:
+        raise MissingPackage(
+            f"ONNX files are written and checked with {error.name}, which is not installed: "
+            "pip install 'hopefold[onnx]'."
+        ) from error
+    return onnx, onnxruntime
+
+
+class Nodes:
+    """A graph in the making: a name for every number, a node for every step."""
+
+    def __init__(self) -> None:
+        self.onnx, _ = need_onnx()
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._taken = {INPUT}
+
+    def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """The output of a new node."""
+        name = self.free(name or operator.lower())
+        node = self.onnx.helper.make_node(operator, inputs, [name], name=name, **attributes)
+        self.nodes.append(node)
+        return name
+
+    def constant(self, name: str, value: Any, dtype: type | None = np.float32) -> str:
+        """The name of numbers, or of text (dtype None)."""
+        name = self.free(name)
+        if dtype is None:
+            text = [label.encode() for label in value]
+            kind = self.onnx.TensorProto.STRING
+            tensor = self.onnx.helper.make_tensor(name, kind, [len(text)], text)
+        else:
+            array: ndarray = np.array(value, dtype=dtype, order="C")
+            tensor = self.onnx.numpy_helper.from_array(array, name)
+        self.constants.append(tensor)
+        return name
+
+    def free(self, name: str) -> str:
+        """The name, or the same with a number if it is taken."""
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}_{number}"
+        self._taken.add(found)
+        return found
+
+
+def to_bytes(formula: Formula) -> bytes:
+    """The content of an ONNX file: from rows to points, labels and probabilities."""
+    n_bytes = sum(layer.weights.nbytes for layer in formula.layers)
+    if n_bytes > MOST_BYTES:
+        raise CannotExport(
+            f"the weights take {n_bytes:,} bytes, and an ONNX file holds {MOST_BYTES:,} at the "
+            "most: fit with fewer factors, or max_bytes."
+        )
+    nodes = Nodes()
+    units = _scaled(nodes, formula)
+    for number, layer in enumerate(formula.layers):
+        last = number == len(formula.layers) - 1
+        units = _layer(nodes, layer, units, name=OUTPUTS[0] if last else f"units_{number}")
+    mass = _by_kernel if formula.n_neighbors is None else _by_vote
+    _decided(nodes, formula, mass(nodes, formula, _distances(nodes, formula, units)))
+    return _model(nodes, formula)
+
+
+def _scaled(nodes: Nodes, formula: Formula) -> str:
+    """(x − shift) · gain, with gaps filled first."""
+    rows, scale = INPUT, formula.scale
+    if formula.fills is not None:
+        fills = nodes.constant("fills", formula.fills)
+        rows = nodes.add("Where", nodes.add("IsNaN", rows), fills, rows, name="filled")
+    if scale.shifts:
+        rows = nodes.add("Sub", rows, nodes.constant("shift", scale.shift), name="shifted")
+    if not scale.is_none:
+        rows = nodes.add("Mul", rows, nodes.constant("gain", scale.gain), name="scaled")
+    return rows
+
+
+def _layer(nodes: Nodes, layer: Layer, inputs: str, name: str) -> str:
+    given = [inputs, _weights(nodes, layer)]
+    if layer.bias is not None:
+        given.append(nodes.constant("bias", layer.bias))
+    plain = layer.shape == "plain" or (layer.shape, layer.order) == ("power", 1)
+    sums = nodes.add("Gemm", *given, name=name if plain else f"{name}_sums", transB=1)
+    if plain:
+        return sums
+    if layer.shape == "power":
+        return _power(nodes, sums, layer.order, name)
+    return nodes.add(layer.shape.capitalize(), sums, name=name)
+
+
+def _weights(nodes: Nodes, layer: Layer) -> str:
+    """As coarse as the model keeps them; runtimes make them float32 once, when they load."""
+    if layer.precision == "float32":
+        return nodes.constant("weights", layer.weights)
+    packed = pack("weights", layer.weights, layer.precision)
+    values = packed.pop("weights")
+    coarse = nodes.constant("weights_coarse", values, values.dtype.type)
+    weights = nodes.add("Cast", coarse, to=nodes.onnx.TensorProto.FLOAT, name="weights")
+    for factor in packed.values():
+        weights = nodes.add("Mul", weights, nodes.constant("factor", factor[:, None]))
+    return weights
+
+
+def _power(nodes: Nodes, base: str, order: int, name: str) -> str:
+    """By products alone: Pow of a negative number is NaN in some runtimes, and slow in most."""
+    power = base
+    for binary_digit in bin(order)[3:]:
+        power = nodes.add("Mul", power, power, name=f"{name}_square")
+        if binary_digit == "1":
+            power = nodes.add("Mul", power, base, name=f"{name}_product")
+    return power
+
+
+def _distances(nodes: Nodes, formula: Formula, points: str) -> str:
+    """Squared distances to all references, by differences: no digits are lost."""
+    axis = nodes.constant("last_axis", [2], np.int64)
+    columns = nodes.add("Unsqueeze", points, axis, name="points")
+    references = nodes.constant("references", formula.references.T[None])
+    apart = nodes.add("Sub", columns, references, name="apart")
+    squares = nodes.add("Mul", apart, apart, name="squares")
+    coordinates = nodes.constant("coordinates", [1], np.int64)
+    return nodes.add("ReduceSum", squares, coordinates, keepdims=0, name="distances")
+
+
+def _by_kernel(nodes: Nodes, formula: Formula, distances: str) -> str:
+    """Σ_j 1/(1 + d_ij) over the references of each class, by their weights."""
+    one = nodes.constant("one", 1)
+    similarity = nodes.add("Reciprocal", nodes.add("Add", distances, one), name="similarity")
+    membership = np.eye(len(formula.classes))[formula.codes] * formula.class_weights
+    return nodes.add("MatMul", similarity, nodes.constant("membership", membership), name="mass")
+
+
+def _by_vote(nodes: Nodes, formula: Formula, distances: str) -> str:
+    """Votes of the nearest; the first of a class adds a little, so that it decides ties."""
+    assert formula.n_neighbors is not None
+    k = formula.n_neighbors
+    codes = nodes.constant("codes", formula.codes, np.int64)
+    voters = nodes.add("Gather", codes, _nearest(nodes, distances, k), name="voters")
+    depth = nodes.constant("depth", len(formula.classes), np.int64)
+    values = nodes.constant("no_and_yes", [0, 1])
+    votes = nodes.add("OneHot", voters, depth, values, axis=-1, name="votes")
+    ranks = nodes.constant("ranks", (TIE_BONUS / np.arange(1, k + 1))[:, None])
+    early = nodes.add("Mul", votes, ranks, name="early")
+    bonus = nodes.add("ReduceMax", early, axes=[1], keepdims=0, name="bonus")
+    neighbors = nodes.constant("neighbors", [1], np.int64)
+    counts = nodes.add("ReduceSum", votes, neighbors, keepdims=0, name="counts")
+    mass = nodes.add("Add", counts, bonus, name="mass")
+    if formula.is_weighted:
+        weights = nodes.constant("class_weights", formula.class_weights)
+        mass = nodes.add("Mul", mass, weights, name="weighted")
+    return mass
+
+
+def _nearest(nodes: Nodes, distances: str, k: int) -> str:
+    """Numbers of the nearest references, the nearest first."""
+    names = [nodes.free("nearest_distances"), nodes.free("nearest")]
+    inputs = [distances, nodes.constant("k", [k], np.int64)]
+    make = nodes.onnx.helper.make_node
+    nodes.nodes.append(make("TopK", inputs, names, axis=1, largest=0, sorted=1, name="nearest"))
+    return names[1]
+
+
+def _decided(nodes: Nodes, formula: Formula, mass: str) -> None:
+    """Shares of the mass, and the class that has the largest one."""
+    classes = nodes.constant("classes_axis", [1], np.int64)
+    total = nodes.add("ReduceSum", mass, classes, keepdims=1, name="total")
+    shares = nodes.add("Div", mass, total, name=OUTPUTS[2])
+    best = nodes.add("ArgMax", shares, axis=1, keepdims=0, name="best")
+    dtype = None if formula.classes.dtype == object else formula.classes.dtype.type
+    labels = nodes.constant("classes", formula.classes, dtype)
+    nodes.add("Gather", labels, best, name=OUTPUTS[1])
+
+
+def _model(nodes: Nodes, formula: Formula) -> bytes:
+    onnx = nodes.onnx
+    kinds, make = onnx.TensorProto, onnx.helper.make_tensor_value_info
+    label = {"O": kinds.STRING, "b": kinds.BOOL, "i": kinds.INT64, "f": kinds.DOUBLE}
+    label_kind = label[formula.classes.dtype.kind]
+    shapes: Sequence[Any] = (
+        (kinds.FLOAT, ["n", formula.n_components]),
+        (label_kind, ["n"]),
+        (kinds.FLOAT, ["n", len(formula.classes)]),
+    )
+    graph = onnx.helper.make_graph(
+        nodes.nodes,
+        "hopefold",
+        [make(INPUT, kinds.FLOAT, ["n", formula.n_features])],
+        [make(name, *shape) for name, shape in zip(OUTPUTS, shapes, strict=True)],
+        nodes.constants,
+    )
+    model = onnx.helper.make_model(
+        graph,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="hopefold",
+        producer_version=hopefold.__version__,
+    )
+    onnx.helper.set_model_props(model, notes(formula))
+    onnx.checker.check_model(model, full_check=True)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def notes(formula: Formula) -> dict[str, str]:
+    """What a reader of the file has to know: the order of the features, and how they were made."""
+    told = {
+        "hopefold_version": hopefold.__version__,
+        "method": formula.method,
+        "classes": json.dumps(formula.classes.tolist()),
+    }
+    if formula.feature_names is not None:
+        told["feature_names"] = json.dumps(formula.feature_names)
+    if formula.columns is not None and formula.columns.values:
+        told["encoded_columns"] = json.dumps(formula.columns.values)
+        told["input"] = (
+            "Numbers, in the order of feature_names. A text column is a feature for each of its "
+            "values in encoded_columns: 1 for the value of the row, 0 for the others."
+        )
+    if formula.fills is not None:
+        told["missing_values"] = "NaN is filled with the mean of the column."
+    return told
+
+
+class Session:
+    """An ONNX file at work: rows in, points, labels and probabilities out."""
+
+    def __init__(self, content: bytes) -> None:
+        _, onnxruntime = need_onnx()
+        onnxruntime.disable_telemetry_events()
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors, which are raised besides
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(
+            content, options, providers=["CPUExecutionProvider"]
+        )
+
+    def __call__(self, rows: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """Points, labels, probabilities."""
+        points, labels, shares = self._session.run(OUTPUTS, {INPUT: rows})
+        return points, labels, shares
