@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import SigmoidHighOrder, slope_of_product
+from hopefold.core.layers import slope_of_product
+from hopefold.core.maps import SigmoidHighOrder
 from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
