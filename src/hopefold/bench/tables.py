@@ -227,6 +227,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "reckoned": made_by("scale", "reckoned_table"),
     "sweep": made_by("sweep", "sweep_tables"),
     "trials": made_by("trials", "trials_table"),
+    "depth": made_by("depth", "depth_table"),
 }
 
 

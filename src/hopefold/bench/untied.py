@@ -53,5 +53,5 @@ class UntiedSHOPE(SHOPE):
     """S-HOPE with products; ``n_factors`` counts them."""
 
     def _make_map(self, n_features: int) -> nn.Module:
-        sizes = (n_features, self.n_components, self.order, self._n_factors, self._n_units)
+        sizes = (n_features, self.n_components, *(size for (size,) in self._layers))
         return UntiedSigmoidHighOrder(*sizes, **self._dropout(n_features))

@@ -57,6 +57,8 @@ UNTOLD = ("verbose", "checkpoint", "checkpoint_minutes")
 METAVARS = {
     "(int, int) or None": "HEIGHT,WIDTH",
     "sequence of int": "INT,INT,…",
+    "int or tuple of int": "INT|INT,INT,…",
+    'int, tuple of int or "auto"': "INT|INT,INT,…|auto",
     'dict, "balanced" or None': "balanced|LABEL=WEIGHT,…",
     "int, RandomState or None": "INT",
     "str or torch.device": "auto|cpu|cuda|…",
