@@ -35,7 +35,8 @@ def depth_table(folder: Path) -> str:
             continue
         found.setdefault(data, []).append(Runs(name, runs, "joint"))
         seconds = f"{np.mean([run.seconds_fit for run in runs]):,.0f}"
-        size = f"{(runs[0].model_bytes or 0) / 1000:,.0f}"
+        n_bytes = runs[0].model_bytes
+        size = f"{n_bytes / 1000:,.0f}" if n_bytes else "–"
         errors = [percent(runs, error) for error in ERRORS]
         lines.append([name, *errors, seconds, size, str(len(runs))])
     headings = ["error, %", *ERRORS.values(), "seconds", "model, kB", "runs"]
