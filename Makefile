@@ -74,3 +74,4 @@ clean:
 pictures: demo
 	cp demo/map.png demo/exemplars.png docs/images/
 	$(VENV)/bin/python benchmarks/report_pictures.py
+	$(VENV)/bin/python benchmarks/depth_pictures.py

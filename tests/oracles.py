@@ -30,6 +30,14 @@ def shope(x, C, c, W, b, P, order):
     return [sum(P[s][k] * units[k] for k in range(len(W))) for s in range(len(P))]
 
 
+def stacked(x, layers, P):
+    """Layer by layer; ``layers`` are (C, c, W, b, order), one's units are the next one's x."""
+    for C, c, W, b, order in layers:
+        each = [[float(i == k) for i in range(len(W))] for k in range(len(W))]
+        x = shope(x, C, c, W, b, each, order)
+    return [sum(p * unit for p, unit in zip(row, x, strict=True)) for row in P]
+
+
 def interactions(C, c, P, order):
     """All terms of eq. 3: from the features of a product to its coefficient in each coordinate.
 

@@ -92,6 +92,7 @@ METHODS = {
     "pairs": SHOPE(max_epochs=4, random_state=0, exemplars=None, batch_size=30),
     "kmeans": SHOPE(max_epochs=4, random_state=0, exemplars="kmeans", conditional=True),
     "cg": SHOPE(max_epochs=2, random_state=0, optimizer="cg"),
+    "layers": SHOPE(max_epochs=2, random_state=0, n_units=(7, 6), n_factors=5, nudge=0.1),
     "small": SHOPE(max_epochs=3, random_state=0, max_bytes=9_000),
 }
 

@@ -16,7 +16,7 @@ from hopefold.data.seen import share_seen
 from hopefold.errors import ChanceWarning, InvalidParameter, UnstableInteractionsWarning
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.explaining import Explaining
+from hopefold.estimators.explaining import Explaining, check_explains
 from hopefold.estimators.files import size_of
 from hopefold.estimators.terms import Interactions
 
@@ -265,6 +265,7 @@ def interaction_stability(
     """
     if not isinstance(model, Explaining):
         raise InvalidParameter(f"{model!r} multiplies no features: give a HOPE or a SHOPE.")
+    check_explains(model._n_layers)
     checks.check_whole("top", top, at_least=1)
     one, other = (
         clone(model).set_params(random_state=seed).fit(X, y).interactions(top, X, y)

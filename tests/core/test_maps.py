@@ -15,6 +15,7 @@ from hopefold.core.maps import (
     Pressed,
     Products,
     SigmoidHighOrder,
+    Stacked,
 )
 from hopefold.core.masks import Chances
 
@@ -58,6 +59,18 @@ def test_shope_is_the_sigmoid_of_the_sum_over_all_products(order):
     torch.testing.assert_close(map_(x), torch.tensor(expected, dtype=torch.float64))
 
 
+def test_a_stack_is_sigmoids_of_products_of_sigmoids_of_products():
+    orders = (2, 1, 3)
+    map_ = randomised(Stacked(3, 2, orders, (4, 2, 3), (3, 5, 2)))
+    layers = [
+        (*(getattr(layer, name).tolist() for name in "CcWb"), order)
+        for layer, order in zip(map_.layers, orders, strict=True)
+    ]
+    x = rows(4, 3)
+    expected = [oracles.stacked(row, layers, map_.P.tolist()) for row in x.tolist()]
+    torch.testing.assert_close(map_(x), torch.tensor(expected, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("n_factors", [1, 7, 32])
 def test_products_are_sums_of_powers(order, n_factors):
@@ -97,10 +110,11 @@ def test_linear_map_has_no_bias():
         HighOrder(20, 2, 3, 50),
         Products(20, 2, 3, 50),
         SigmoidHighOrder(20, 2, 2, 60, 70),
+        Stacked(20, 2, (2, 2), (60, 50), (70, 40)),
         Deep(20, (30, 40), 2),
         EncoderDecoder(20, (30, 40), 2),
     ],
-    ids=["linear", "hope", "products", "shope", "deep", "encoder"],
+    ids=["linear", "hope", "products", "shope", "stacked", "deep", "encoder"],
 )
 def test_a_started_map_spreads_its_rows_to_deviation_one(map_):
     x = torch.rand(500, 20, generator=seeded()) * 3
@@ -126,6 +140,26 @@ def test_started_sigmoids_are_fed_around_zero_with_deviation_one(order):
     inputs = (map_.interactions(x) @ map_.W.T + map_.b).detach()
     torch.testing.assert_close(inputs.mean(dim=0), torch.zeros(30), rtol=0, atol=1e-4)
     assert inputs.std(dim=0, correction=0).mean() == pytest.approx(1, rel=1e-4)
+
+
+def test_each_layer_of_a_started_stack_is_fed_as_one_layer_is():
+    map_ = Stacked(50, 2, (2, 3), (40, 60), (30, 20))
+    x = torch.rand(300, 50, generator=seeded(1)) * 3
+    map_.start(x, seeded(2))
+    for layer in map_.layers:
+        factors = (x @ layer.C.T + layer.c).detach()
+        inputs = (layer.interactions(x) @ layer.W.T + layer.b).detach()
+        x = layer.hidden(x).detach()
+        assert factors.mean() == pytest.approx(1, abs=1e-4)
+        assert factors.std(dim=0, correction=0).mean() == pytest.approx(1 / layer.order, rel=1e-4)
+        assert inputs.mean() == pytest.approx(0, abs=1e-4)
+        assert inputs.std(dim=0, correction=0).mean() == pytest.approx(1, rel=1e-4)
+
+
+def test_a_stack_drops_features_once_and_polynomial_units_in_every_layer():
+    map_ = Stacked(4, 2, (2, 2, 2), (3, 3, 3), (5, 5, 5), input_dropout=0.2, dropout=0.1)
+    assert [layer.input_dropout for layer in map_.layers] == [0.2, 0, 0]
+    assert [layer.dropout for layer in map_.layers] == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(

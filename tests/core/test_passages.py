@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hopefold.bench.untied import UntiedSigmoidHighOrder
-from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
+from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.core.masks import Chances
 from hopefold.core.passages import Passage
 
@@ -21,6 +21,9 @@ MAPS = {
         f"shope {order}": lambda o=order: SigmoidHighOrder(4, 2, o, 5, 6, **DROPOUT)
         for order in (1, 2, 3)
     },
+    "two layers": lambda: Stacked(4, 2, (2, 3), (5, 3), (6, 7), **DROPOUT),
+    "three layers": lambda: Stacked(4, 2, (1, 2, 2), (5, 4, 3), (6, 5, 7), **DROPOUT),
+    "pressed layers": lambda: Pressed(Stacked(4, 2, (2, 2), (5, 4), (6, 3), **DROPOUT), 3),
     "untied": lambda: UntiedSigmoidHighOrder(4, 2, 3, 5, 6, **DROPOUT),
     "pressed hope": lambda: Pressed(Products(4, 2, 3, 9, **DROPOUT), 3),
     "pressed shope": lambda: Pressed(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT), 3),
@@ -112,3 +115,21 @@ def test_the_gradient_to_some_rows_is_part_of_that_to_all():
     _, _, to_all = there_and_back(passage, rows(6, 4), rows(6, 2), masks(4))
     for which in (slice(4), slice(4, None), slice(2, 5), slice(5, 6)):
         torch.testing.assert_close(passage.to_rows(which), to_all[which])
+
+
+def test_gradients_through_layers_are_those_of_finite_differences():
+    map_ = randomised(Stacked(3, 2, (2, 3), (4, 3), (5, 4)))
+    x, pull, passage = rows(4, 3), rows(4, 2, seed=3), Passage(map_)
+    _, slopes, to_rows = there_and_back(passage, x, pull)
+    with torch.no_grad():
+        for values, slope in zip((*map_.parameters(), x), (*slopes, to_rows), strict=True):
+            found = torch.empty_like(values)
+            for place in range(values.numel()):
+                number = values.view(-1)[place]
+                before, ends = number.clone(), []
+                for step in (1e-6, -1e-6):
+                    number.copy_(before + step)
+                    ends.append((map_(x) * pull).sum())
+                number.copy_(before)
+                found.view(-1)[place] = (ends[0] - ends[1]) / 2e-6
+            torch.testing.assert_close(slope, found, rtol=1e-5, atol=1e-6)

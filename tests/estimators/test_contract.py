@@ -18,11 +18,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hopefold import HOPE, SHOPE
 
+STACKED = SHOPE(n_units=(16, 16), n_factors=16, max_epochs=8)
 QUICK = {"n_factors": 20, "max_epochs": 15, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks make and expect warnings of their own
-@parametrize_with_checks([HOPE(), SHOPE()])
+@parametrize_with_checks([HOPE(), SHOPE(), STACKED])
 def test_scikit_learn_finds_nothing_to_complain_of(estimator, check):
     check(estimator)
 

@@ -228,6 +228,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "exports": made_by("exports", "exports_table"),
     "sweep": made_by("sweep", "sweep_tables"),
     "trials": made_by("trials", "trials_table"),
+    "depth": made_by("depth", "depth_table"),
 }
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import SigmoidHighOrder, slope_of_product
+from hopefold.core.layers import slope_of_product
+from hopefold.core.maps import SigmoidHighOrder
 from hopefold.estimators.hope import SHOPE
 
 if TYPE_CHECKING:
@@ -52,5 +53,5 @@ class UntiedSHOPE(SHOPE):
     """S-HOPE with products; ``n_factors`` counts them."""
 
     def _make_map(self, n_features: int) -> nn.Module:
-        sizes = (n_features, self.n_components, self.order, self._n_factors, self._n_units)
+        sizes = (n_features, self.n_components, *(size for (size,) in self._layers))
         return UntiedSigmoidHighOrder(*sizes, **self._dropout(n_features))

@@ -58,6 +58,8 @@ METAVARS = {
     "(int, int) or None": "HEIGHT,WIDTH",
     "number, str, None or ()": "LABEL|none",
     "sequence of int": "INT,INT,…",
+    "int or tuple of int": "INT|INT,INT,…",
+    'int, tuple of int or "auto"': "INT|INT,INT,…|auto",
     'dict, "balanced" or None': "balanced|LABEL=WEIGHT,…",
     "int, RandomState or None": "INT",
     "str or torch.device": "auto|cpu|cuda|…",

@@ -1,11 +1,6 @@
-"""The maps x → y: linear, high-order (HOPE), sigmoid high-order (S-HOPE) and deep.
+"""The maps x → y: linear, high-order (HOPE), sigmoid high-order (S-HOPE), stacked and deep.
 
-The paper appends a 1 to every x. Here that 1 is the bias ``c`` of the factors, so ``(Cx + c)^O``
-holds the products of *up to* O features, not only of exactly O.
-
-A map called with masks drops inputs and polynomial units at random, as in training; called without
-it is the plain equation. No hidden train/eval switch. How gradients come back through high-order
-maps is in `passages`.
+What high-order maps are made of is in `layers`, how gradients come back through them in `passages`.
 """
 
 from __future__ import annotations
@@ -13,12 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
-from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from hopefold.core.layers import (
+    Powers,
+    Sigmoids,
+    slope_of_power,
+    slope_of_product,
+    spread_of,
+    start_layer,
+    weights,
+)
 from hopefold.core.masks import Masks, drop
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ class Linear(nn.Module):
 
     def __init__(self, n_features: int, n_components: int) -> None:
         super().__init__()
-        self.P = _weights(n_components, n_features)
+        self.P = weights(n_components, n_features)
 
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
@@ -42,42 +45,22 @@ class Linear(nn.Module):
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Draw a random projection in which the rows ``x`` spread to standard deviation 1."""
         self.P.normal_(generator=generator)
-        self.P.div_(_spread(self(x)))
+        self.P.div_(spread_of(self(x)))
 
 
-class HighOrder(nn.Module):
+class HighOrder(Powers):
     """HOPE: y = P (Cx + c)^O, eq. 4. Linear in all products of up to O features."""
 
     def __init__(
-        self,
-        n_features: int,
-        n_components: int,
-        order: int,
-        n_factors: int,
-        *,
-        input_dropout: float = 0.0,
-        dropout: float = 0.0,
+        self, n_features: int, n_components: int, order: int, n_factors: int, **dropout: float
     ) -> None:
-        super().__init__()
-        self.order = order
-        self.input_dropout = input_dropout
-        self.dropout = dropout
-        self.C = _weights(n_factors, n_features)
-        self.c = _weights(n_factors)
-        self.P = _weights(n_components, n_factors)
+        super().__init__(n_features, order, n_factors, **dropout)
+        self.P = weights(n_components, n_factors)
 
-    def interactions(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n factors"]:
-        """The polynomial units: one power of a weighted sum of features for each factor."""
-        sums = torch.addmm(self.c, drop(x, self.input_dropout, masks), self.C.T)
-        return drop(self.multiply(sums), self.dropout, masks)
-
-    def hidden(
-        self, x: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n units"]:
-        """What P projects: here the polynomial units themselves."""
-        return self.interactions(x, masks)
+    @property
+    def layers(self) -> list[Powers]:
+        """What leads to the units that P projects, the first layer first: the map is one layer."""
+        return [self]
 
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
@@ -85,34 +68,12 @@ class HighOrder(nn.Module):
         """Eq. 4, and with sigmoids eq. 5; with masks, thinned at random."""
         return self.hidden(x, masks) @ self.P.T
 
-    def multiply(
-        self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
-    ) -> Float[Tensor, "n units"]:
-        """From weighted sums to polynomial units."""
-        return torch.pow(sums, self.order, out=out)
-
-    def multiply_back(
-        self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
-    ) -> Float[Tensor, "n sums"]:
-        """The gradient to the sums, from that to the units; it takes the place of the sums."""
-        return slope_of_power(sums, self.order).mul_(gradient)
-
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights: Cx + c = 1 + v, with v around 0 and so small that y is tame.
-
-        With v of deviation 1/O on the rows ``x``, (1 + v)^O is close to exp(Ov): a polynomial in
-        which low orders lead and the higher ones are there to be learned. y spreads to 1.
-        """
-        self._start_units(x, generator)
+        """Draw random weights such that the rows ``x`` spread to standard deviation 1."""
+        self.start_units(x, generator)
         self.P.normal_(generator=generator)
-        self.P.div_(_spread(self(x)))
-
-    def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
-        mean = x.mean(dim=0)
-        self.C.normal_(generator=generator)
-        self.C.div_(self.order * _spread((x - mean) @ self.C.T))
-        self.c.copy_(1 - self.C @ mean)
+        self.P.div_(spread_of(self(x)))
 
 
 class Products(HighOrder):
@@ -129,7 +90,12 @@ class Products(HighOrder):
         n_products, n_left = divmod(n_factors, 2 ** (order - 1))
         super().__init__(n_features, n_components, order, order * n_products + n_left, **dropout)
         self.n_products = n_products
-        self.P = _weights(n_components, n_products + n_left)
+        self.P = weights(n_components, n_products + n_left)
+
+    @property
+    def n_factors(self) -> int:
+        """How many polynomial units there are: products, and powers that are left over."""
+        return self.P.shape[1]
 
     def multiply(
         self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
@@ -164,8 +130,8 @@ class Products(HighOrder):
         P = self.P[:, : self.n_products].double()
         P = torch.cat([torch.kron(signs.prod(dim=1), P), self.P[:, self.n_products :]], dim=1)
         map_ = HighOrder(C.shape[1], len(P), self.order, len(c))
-        for weights, value in zip(map_.parameters(), (C, c, P), strict=True):
-            weights.copy_(value)
+        for parameter, value in zip(map_.parameters(), (C, c, P), strict=True):
+            parameter.copy_(value)
         return map_
 
     def _apart(self, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,7 +140,7 @@ class Products(HighOrder):
         return rows[:cut].reshape(self.order, self.n_products, *rows.shape[1:]), rows[cut:]
 
 
-class SigmoidHighOrder(HighOrder):
+class SigmoidHighOrder(Sigmoids, HighOrder):
     """S-HOPE: y = P σ(W (Cx + c)^O + b), eq. 5."""
 
     def __init__(
@@ -184,27 +150,73 @@ class SigmoidHighOrder(HighOrder):
         order: int,
         n_factors: int,
         n_units: int,
+        **dropout: float,
+    ) -> None:
+        # P before W and b: files and checkpoints know the weights in this order.
+        HighOrder.__init__(self, n_features, n_components, order, n_factors, **dropout)
+        self.W = weights(n_units, n_factors)
+        self.b = weights(n_units)
+        self.P = weights(n_components, n_units)
+
+
+class Stacked(nn.Module):
+    """S-HOPE with several layers: h ← σ(W (Ch + c)^O + b), from h = x on, and y = P h.
+
+    The last layer and P are an S-HOPE map of what the layers below it give. Only features are
+    dropped as inputs, polynomial units in every layer.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_components: int,
+        orders: Sequence[int],
+        n_factors: Sequence[int],
+        n_units: Sequence[int],
         *,
         input_dropout: float = 0.0,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(
-            n_features, n_components, order, n_factors, input_dropout=input_dropout, dropout=dropout
+        super().__init__()
+        *below, top = zip((n_features, *n_units[:-1]), orders, n_factors, n_units, strict=True)
+        inputs = (input_dropout, *[0.0] * (len(below) - 1))
+        self.below = nn.ModuleList(
+            Sigmoids(*sizes, input_dropout=rate, dropout=dropout)
+            for sizes, rate in zip(below, inputs, strict=True)
         )
-        self.W = _weights(n_units, n_factors)
-        self.b = _weights(n_units)
-        self.P = _weights(n_components, n_units)
+        self.top = SigmoidHighOrder(top[0], n_components, *top[1:], dropout=dropout)
+
+    @property
+    def layers(self) -> list[Powers]:
+        """What leads to the units that P projects, the first layer first."""
+        return [*self.below, self.top]
+
+    @property
+    def P(self) -> nn.Parameter:  # noqa: N802
+        """The projection of the last layer's units."""
+        return self.top.P
 
     def hidden(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n units"]:
-        """The sigmoid units."""
-        return torch.addmm(self.b, self.interactions(x, masks), self.W.T).sigmoid_()
+        """The sigmoid units of the last layer."""
+        for layer in self.layers:
+            x = layer.hidden(x, masks)
+        return x
 
-    def _start_units(self, x: Tensor, generator: torch.Generator) -> None:
-        """As for HOPE; the input of a sigmoid has mean 0, those of all of them spread 1."""
-        super()._start_units(x, generator)
-        _start_layer(self.W, self.b, self.interactions(x), generator)
+    def forward(
+        self, x: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n d"]:
+        """The projection of the last layer; with masks, thinned at random."""
+        return self.hidden(x, masks) @ self.P.T
+
+    @torch.no_grad()
+    def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
+        """Draw random weights layer by layer, each for what the layers below it give."""
+        for layer in self.layers[:-1]:
+            layer.start_units(x, generator)
+            x = layer.hidden(x)
+        self.top.start(x, generator)
 
 
 class Pressed(nn.Module):
@@ -214,10 +226,10 @@ class Pressed(nn.Module):
     other's way in the plane pass each other while there is height; at height 0 the map is left.
     """
 
-    def __init__(self, map_: HighOrder, n_spare: int) -> None:
+    def __init__(self, map_: HighOrder | Stacked, n_spare: int) -> None:
         super().__init__()
         self.map = map_
-        self.R = _weights(n_spare, map_.P.shape[1])
+        self.R = weights(n_spare, map_.P.shape[1])
         self.height = 1.0
 
     def forward(
@@ -234,7 +246,7 @@ class Pressed(nn.Module):
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Draw spare coordinates that spread to deviation 1, as those of the started map do."""
         self.R.normal_(generator=generator)
-        self.R.div_(_spread(self.map.hidden(x) @ self.R.T))
+        self.R.div_(spread_of(self.map.hidden(x) @ self.R.T))
 
 
 class Deep(nn.Module):
@@ -257,9 +269,9 @@ class Deep(nn.Module):
         self.input_dropout = input_dropout
         self.dropout = dropout
         sizes = [n_features, *widths]
-        self.W = nn.ParameterList([_weights(*shape) for shape in zip(widths, sizes, strict=False)])
-        self.b = nn.ParameterList([_weights(width) for width in widths])
-        self.P = _weights(n_components, sizes[-1])
+        self.W = nn.ParameterList([weights(*shape) for shape in zip(widths, sizes, strict=False)])
+        self.b = nn.ParameterList([weights(width) for width in widths])
+        self.P = weights(n_components, sizes[-1])
 
     def hidden(
         self,
@@ -292,13 +304,13 @@ class Deep(nn.Module):
         self, depth: int, x: Float[Tensor, "n features"], generator: torch.Generator
     ) -> None:
         """Draw the weights of one layer, given the layers below it."""
-        _start_layer(self.W[depth], self.b[depth], self.hidden(x, depth=depth), generator)
+        start_layer(self.W[depth], self.b[depth], self.hidden(x, depth=depth), generator)
 
     @torch.no_grad()
     def start_projection(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Draw a projection of the last layer in which the rows ``x`` spread to deviation 1."""
         self.P.normal_(generator=generator)
-        self.P.div_(_spread(self(x)))
+        self.P.div_(spread_of(self(x)))
 
 
 class EncoderDecoder(nn.Module):
@@ -342,36 +354,4 @@ class EncoderDecoder(nn.Module):
     def start_decoder(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
         """Random weights of the way back, for the points where the encoder puts ``x``."""
         self.decoder.start(self.encoder(x), generator)
-        self.decoder.P.mul_(_spread(x))
-
-
-def slope_of_power(sums: Tensor, order: int) -> Tensor:
-    """What a power uᴼ rises by, O uᴼ⁻¹, in the place of u."""
-    return (sums if order == 2 else sums.pow_(order - 1)).mul_(order)
-
-
-def slope_of_product(factors: Float[Tensor, "o ..."], gradient: Tensor) -> None:
-    """The gradient to each factor: that to the product times all other factors, in its place."""
-    first, *rest = factors
-    after = [*accumulate(rest[::-1], torch.mul)][::-1]
-    for factor, others in zip_longest((first, *rest), after):
-        slope = gradient if others is None else gradient * others
-        gradient = gradient * factor
-        factor.copy_(slope)
-
-
-def _weights(*shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(*shape, dtype=torch.float32))
-
-
-def _start_layer(W: Tensor, b: Tensor, units: Tensor, generator: torch.Generator) -> None:
-    """Draw weights such that the next layer's inputs have mean 0 each, and spread 1."""
-    W.normal_(generator=generator)
-    W.div_(_spread(units @ W.T))
-    b.copy_(-(units @ W.T).mean(dim=0))
-
-
-def _spread(y: Tensor) -> Tensor:
-    """Standard deviation over the rows, averaged over the coordinates; 1 where nothing varies."""
-    spread = y.std(dim=0, correction=0).mean()
-    return torch.where(spread > 0, spread, torch.ones_like(spread))
+        self.decoder.P.mul_(spread_of(x))

@@ -1,15 +1,18 @@
 """There and back through a high-order map: points, and the gradients to all that is learned.
 
-With x the rows, the way forth is
+With x the rows, or what the layer below gives, the way forth through a layer is
 
-    s = C x + c      z = sᴼ, or products of s      h = σ(W z + b), or z      y = P h
+    s = C x + c      z = sᴼ, or products of s      h = σ(W z + b), or z
 
-and from the gradient ∂y of a loss the way back is
+and from the last layer to the points it is y = P h. From the gradient ∂y of a loss the way back is
 
-    ∂P = ∂yᵀ h                      ∂h = ∂y P
+    ∂P = ∂yᵀ h                      ∂h = ∂y P, for the last layer
+
+and then, through each layer from the last one down,
+
     ∂W = ∂aᵀ z      ∂b = Σ ∂a       ∂a = ∂h h (1 − h)
     ∂C = ∂sᵀ x      ∂c = Σ ∂s       ∂z = ∂a W, which `multiply_back` takes to ∂s
-                                    ∂x = ∂s C, for rows that learn
+                                    ∂x = ∂s C, for the layer below, and for rows that learn
 
 Exemplars learn, the rows of a batch do not: the last product, as large as the first one forth, is
 made for the former alone.
@@ -23,87 +26,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from hopefold.core.maps import HighOrder, Pressed, SigmoidHighOrder
+from hopefold.core.layers import Powers, Sigmoids
+from hopefold.core.maps import HighOrder, Pressed, Stacked
 from hopefold.core.masks import Masks
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-class Passage:
-    """A map in training, without autograd: `forth`, `back`, and then `to_rows` where needed.
+class Room:
+    """Memory that is used again for the next batch, and the gradients to weights in it."""
 
-    All of it lies in memory that is used again for the next batch.
-    """
-
-    def __init__(self, map_: HighOrder | Pressed) -> None:
-        self.map = map_
-        self._inner = map_.map if isinstance(map_, Pressed) else map_
-        self._names = [name.removeprefix("map.") for name, _ in map_.named_parameters()]
+    def __init__(self) -> None:
         self._memory: dict[str, Tensor] = {}
-        self._slopes: dict[str, Tensor] = {}
-
-    def forth(
-        self, rows: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n d"]:
-        """The points of the rows, as the map gives them; what the way back needs is kept."""
-        map_, n_rows = self._inner, rows.shape[0]
-        self._rows, self._input_mask = rows, _draw(rows, map_.input_dropout, masks)
-        if self._input_mask is not None:
-            self._rows = self.take("rows", rows.shape, rows)
-            n_thinned = len(self._input_mask)
-            torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
-            self._rows[n_thinned:] = rows[n_thinned:]
-        self._sums = self.take("sums", (n_rows, map_.C.shape[0]), rows)
-        torch.addmm(map_.c, self._rows, map_.C.T, out=self._sums)
-        n_units = (map_.W if isinstance(map_, SigmoidHighOrder) else map_.P).shape[1]
-        self._units = map_.multiply(self._sums, out=self.take("units", (n_rows, n_units), rows))
-        self._mask = _draw(self._units, map_.dropout, masks)
-        if self._mask is not None:
-            self._units[: len(self._mask)].mul_(self._mask)
-        self._hidden = self._units
-        if isinstance(map_, SigmoidHighOrder):
-            self._hidden = self.take("hidden", (n_rows, map_.W.shape[0]), rows)
-            torch.addmm(map_.b, self._units, map_.W.T, out=self._hidden).sigmoid_()
-        return self._hidden @ self._projection().T
-
-    def back(self, gradient: Float[Tensor, "n d"], *, add: bool = False) -> None:
-        """From the gradient to the points, once for a way forth, to those in `slopes`.
-
-        They are added to those of the last way back, or take their place.
-        """
-        map_, P = self._inner, self._projection()
-        self._put("P", gradient.T, self._hidden, add=add)
-        if isinstance(map_, SigmoidHighOrder):
-            rise = self.take("rise", self._hidden.shape, gradient)
-            torch.mm(gradient, P, out=rise)
-            rise.mul_(self._hidden.addcmul_(self._hidden, self._hidden, value=-1))
-            self._put("W", rise.T, self._units, bias="b", add=add)
-            gradient, P = rise, map_.W
-        rise = torch.mm(gradient, P, out=self._units)
-        if self._mask is not None:
-            rise[: len(self._mask)].mul_(self._mask)
-        self._rise = map_.multiply_back(self._sums, rise)
-        self._put("C", self._rise.T, self._rows, bias="c", add=add)
-
-    def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
-        """After the way back: the gradient to certain rows."""
-        gradient = torch.mm(self._rise[which], self._inner.C, out=out)
-        if self._input_mask is not None and len(mask := self._input_mask[which]):
-            gradient[: len(mask)].mul_(mask)
-        return gradient
-
-    @property
-    def slopes(self) -> list[Tensor]:
-        """The gradients to the weights, in the order of the map's parameters.
-
-        The next way back writes over them.
-        """
-        slopes = dict(self._slopes)
-        if isinstance(self.map, Pressed):
-            slopes["P"], spare = slopes["P"].tensor_split([len(self._inner.P)])
-            slopes["R"] = self.map.height * spare
-        return [slopes[name] for name in self._names]
+        #: By the names of the weights; the next way back writes over them.
+        self.gradients: dict[str, Tensor] = {}
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Memory under this name, for as long as the name is not taken again; of any content."""
@@ -113,18 +50,134 @@ class Passage:
             held = self._memory[name] = like.new_empty(n_numbers)
         return held[:n_numbers].view(shape)
 
-    def _put(
+    def put(
         self, name: str, gradient: Tensor, inputs: Tensor, *, bias: str = "", add: bool
     ) -> None:
         """The gradient to a matrix, from that to its outputs, and to the bias beside it."""
         if add:
-            self._slopes[name].addmm_(gradient, inputs)
+            self.gradients[name].addmm_(gradient, inputs)
         else:
             out = self.take(f"slopes of {name}", (gradient.shape[0], inputs.shape[1]), gradient)
-            self._slopes[name] = torch.mm(gradient, inputs, out=out)
+            self.gradients[name] = torch.mm(gradient, inputs, out=out)
         if bias:
             sums = gradient.sum(dim=1)
-            self._slopes[bias] = self._slopes[bias].add_(sums) if add else sums
+            self.gradients[bias] = self.gradients[bias].add_(sums) if add else sums
+
+
+class LayerPassage(Room):
+    """Through one layer and back: `forth`, `back`, and then `to_rows` where needed."""
+
+    def __init__(self, layer: Powers) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forth(
+        self, rows: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n units"]:
+        """What the layer gives for the rows; what the way back needs is kept."""
+        layer, n_rows = self.layer, rows.shape[0]
+        self._rows, self._input_mask = rows, _draw(rows, layer.input_dropout, masks)
+        if self._input_mask is not None:
+            self._rows = self.take("rows", rows.shape, rows)
+            n_thinned = len(self._input_mask)
+            torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
+            self._rows[n_thinned:] = rows[n_thinned:]
+        self._sums = self.take("sums", (n_rows, layer.C.shape[0]), rows)
+        torch.addmm(layer.c, self._rows, layer.C.T, out=self._sums)
+        room = self.take("units", (n_rows, layer.n_factors), rows)
+        self._units = layer.multiply(self._sums, out=room)
+        self._mask = _draw(self._units, layer.dropout, masks)
+        if self._mask is not None:
+            self._units[: len(self._mask)].mul_(self._mask)
+        self._hidden = self._units
+        if isinstance(layer, Sigmoids):
+            self._hidden = self.take("hidden", (n_rows, layer.W.shape[0]), rows)
+            torch.addmm(layer.b, self._units, layer.W.T, out=self._hidden).sigmoid_()
+        return self._hidden
+
+    def room_for_rise(self) -> Float[Tensor, "n units"]:
+        """Where the gradient to what the layer gives has to be for the way back."""
+        if isinstance(self.layer, Sigmoids):
+            return self.take("rise", self._hidden.shape, self._hidden)
+        return self._units  # which nobody needs any more
+
+    def back(self, rise: Float[Tensor, "n units"], *, add: bool) -> None:
+        """From the gradient to what the layer gives, which is lost, to those in `gradients`."""
+        layer = self.layer
+        if isinstance(layer, Sigmoids):
+            rise.mul_(self._hidden.addcmul_(self._hidden, self._hidden, value=-1))
+            self.put("W", rise.T, self._units, bias="b", add=add)
+            rise = torch.mm(rise, layer.W, out=self._units)
+        if self._mask is not None:
+            rise[: len(self._mask)].mul_(self._mask)
+        self._rise = layer.multiply_back(self._sums, rise)
+        self.put("C", self._rise.T, self._rows, bias="c", add=add)
+
+    def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
+        """After the way back: the gradient to certain rows."""
+        gradient = torch.mm(self._rise[which], self.layer.C, out=out)
+        if self._input_mask is not None and len(mask := self._input_mask[which]):
+            gradient[: len(mask)].mul_(mask)
+        return gradient
+
+
+class Passage(Room):
+    """A map in training, without autograd: `forth`, `back`, and then `to_rows` where needed.
+
+    All of it lies in memory that is used again for the next batch.
+    """
+
+    def __init__(self, map_: HighOrder | Stacked | Pressed) -> None:
+        super().__init__()
+        self.map = map_
+        self._inner = map_.map if isinstance(map_, Pressed) else map_
+        self._layers = [LayerPassage(layer) for layer in self._inner.layers]
+        homes: dict[Tensor, tuple[Room, str]] = {}
+        for passage in self._layers:
+            homes |= {weights: (passage, n) for n, weights in passage.layer.named_parameters()}
+        homes[self._inner.P] = self, "P"
+        if isinstance(map_, Pressed):
+            homes[map_.R] = self, "R"
+        self._order = [homes[weights] for weights in map_.parameters()]
+
+    def forth(
+        self, rows: Float[Tensor, "n features"], masks: Masks | None = None
+    ) -> Float[Tensor, "n d"]:
+        """The points of the rows, as the map gives them; what the way back needs is kept."""
+        for layer in self._layers:
+            rows = layer.forth(rows, masks)
+        self._hidden = rows
+        return self._hidden @ self._projection().T
+
+    def back(self, gradient: Float[Tensor, "n d"], *, add: bool = False) -> None:
+        """From the gradient to the points, once for a way forth, to those in `slopes`.
+
+        They are added to those of the last way back, or take their place.
+        """
+        self.put("projection", gradient.T, self._hidden, add=add)
+        *below, top = self._layers
+        rise = torch.mm(gradient, self._projection(), out=top.room_for_rise())
+        top.back(rise, add=add)
+        for layer in reversed(below):
+            rise = top.to_rows(slice(None), out=layer.room_for_rise())
+            layer.back(rise, add=add)
+            top = layer
+
+    def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
+        """After the way back: the gradient to certain rows."""
+        return self._layers[0].to_rows(which, out)
+
+    @property
+    def slopes(self) -> list[Tensor]:
+        """The gradients to the weights, in the order of the map's parameters.
+
+        The next way back writes over them.
+        """
+        own, n_components = self.gradients, len(self._inner.P)
+        own["P"], own["R"] = own["projection"].tensor_split([n_components])
+        if isinstance(self.map, Pressed):
+            own["R"] = self.map.height * own["R"]
+        return [room.gradients[name] for room, name in self._order]
 
     def _projection(self) -> Tensor:
         return self.map.projection() if isinstance(self.map, Pressed) else self.map.P

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from hopefold.data.scaling import Scale
 from hopefold.data.seen import KEPT
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 #: Bytes of a coarse number, the smallest first.
 PRECISIONS = {"int8": 1, "float16": 2}
 
-#: What is kept coarse: weights of the map, by their names in it, and the exemplars.
+#: What is kept coarse: matrices of each layer of the map, by their names in it, and the exemplars.
 COARSE_WEIGHTS = ("C", "W")
-COARSE = (*(f"map.{name}" for name in COARSE_WEIGHTS), "exemplars")
 
 #: The largest whole number of a row, and what the factor of a row is called in a file.
 LARGEST = 127
@@ -39,8 +38,9 @@ FACTOR = ".factor"
 #: What a scale of few values is kept as.
 PACKED_SCALE = ("scale.kinds", "scale.codes")
 
-#: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies.
-HEADER = 2_200
+#: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies;
+#: and where those of a further layer do.
+HEADER, HEADER_OF_LAYER = 2_200, 700
 
 #: Bytes that tell where the fills of missing values lie.
 FILLS = 100
@@ -102,6 +102,12 @@ def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> A
     )
 
 
+def is_coarse(name: str) -> bool:
+    """Is a tensor of a small model's file, by its name there, kept in coarse numbers?"""
+    place, _, last = name.rpartition(".")
+    return name == "exemplars" or (place.split(".")[0] == "map" and last in COARSE_WEIGHTS)
+
+
 def pack(name: str, values: Any, precision: str) -> dict[str, ndarray]:
     """A table of numbers as it is kept in a file; packed again, it gives the same bits.
 
@@ -137,7 +143,7 @@ def round_learned(learned: Learned, precision: str) -> Learned:
     map_ = copy.deepcopy(learned.map)
     with torch.no_grad():
         for name, weights in map_.named_parameters():
-            if name in COARSE_WEIGHTS:
+            if is_coarse(f"map.{name}"):
                 weights.copy_(torch.from_numpy(round_values(weights, precision)))
     exemplars = learned.exemplars
     if exemplars is not None:
@@ -161,12 +167,13 @@ def unpack_scale(tensors: Mapping[str, ndarray]) -> Scale:
     return Scale(tensors["scale.shift"], tensors["scale.gain"])
 
 
-def bytes_of_map(map_: nn.Module, precision: str) -> int:
+def bytes_of_map(map_: Any, precision: str) -> int:
     """What the weights of a map take in a file."""
-    return sum(
-        _coarse_bytes(weights.shape, precision) if name in COARSE_WEIGHTS else 4 * weights.numel()
+    numbers = sum(
+        _coarse_bytes(weights.shape, precision) if is_coarse(f"map.{name}") else 4 * weights.numel()
         for name, weights in map_.named_parameters()
     )
+    return numbers + HEADER_OF_LAYER * (len(map_.layers) - 1)
 
 
 def bytes_besides(task: Task, n_components: int, texts: Iterable[Any], precision: str) -> int:

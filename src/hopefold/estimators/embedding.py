@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.core.maps import HighOrder, SigmoidHighOrder, Stacked
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidParameter
@@ -57,10 +57,10 @@ class Placing:
         self.map, self.scale = map_, scale
         self._folded, self._rest = map_, scale
         self._direct = isinstance(map_, SigmoidHighOrder)
-        if isinstance(map_, HighOrder) and not scale.shifts:
-            self._folded = copy.deepcopy(map_)
+        if isinstance(map_, HighOrder | Stacked) and not scale.shifts:
+            self._folded = folded = copy.deepcopy(map_)
             with torch.no_grad():
-                self._folded.C.mul_(torch.from_numpy(scale.gain))
+                folded.layers[0].C.mul_(torch.from_numpy(scale.gain))
             self._rest = learn_scale(scale.gain[None], None)
 
     def embed(self, X: Any, device: torch.device) -> Float[ndarray, "n d"]:

@@ -100,7 +100,7 @@ class Explaining(Incremental):
         ('x1 × x3',)
 
         """
-        check_is_fitted(self)
+        self._check_one_layer()
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
@@ -158,7 +158,7 @@ class Explaining(Incremental):
         True
 
         """
-        check_is_fitted(self)
+        self._check_one_layer()
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
@@ -194,7 +194,7 @@ class Explaining(Incremental):
 
         ``terms`` are tuples of columns, such as those that `interactions` gives.
         """
-        check_is_fitted(self)
+        self._check_one_layer()
         unit = self._unit("standard", None)
         units = units_of(self.map_).in_units(unit.factor, unit.offset)
         parts = powers_of_terms(units, terms) @ units.P.T
@@ -217,10 +217,19 @@ class Explaining(Incremental):
         In standard deviations, as in `interactions` without X; they add up to 1. A column that was
         constant in training has none, unless the model was fitted with ``scale=None``.
         """
-        check_is_fitted(self)
+        self._check_one_layer()
         unit = self._unit("standard", None)
         norms = squared_slices(self._polynomial(None).in_units(unit.factor, unit.offset)).sqrt()
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
+
+    @property
+    def _n_layers(self) -> int:
+        """High-order layers that a fit would stack."""
+        return 1
+
+    def _check_one_layer(self) -> None:
+        check_is_fitted(self)
+        check_explains(len(self.map_.layers))
 
     def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
         """In the scale of the map; of S-HOPE, with its slopes averaged over the rows."""
@@ -309,6 +318,15 @@ class Explaining(Incremental):
                 f"most {most}, or fit with order={order}."
             )
         return range(order, order + 1)
+
+
+def check_explains(n_layers: int) -> None:
+    """Is it a map of one layer? Others multiply what is no feature any more."""
+    if n_layers > 1:
+        raise InvalidParameter(
+            f"products of features explain a map of one high-order layer, and this one has "
+            f"{n_layers}: fit with n_units as one number."
+        )
 
 
 def _one_row(x: Any) -> Any:

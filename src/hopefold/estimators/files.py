@@ -103,7 +103,7 @@ def _pack(
         tensors["exemplars"] = model.scale_.apply(model.exemplars_)
     packed = budget.pack_scale(model.scale_)
     for name, tensor in tensors.items():
-        if name in budget.COARSE:
+        if budget.is_coarse(name):
             packed |= budget.pack(name, tensor, precision)
         elif not name.startswith("scale."):
             packed[name] = tensor
@@ -116,7 +116,7 @@ def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
     """What `_pack` has packed; exemplars come back in the user's own units."""
     scale = budget.unpack_scale(tensors)
     whole = {
-        name: budget.unpack(name, tensors) if name in budget.COARSE else tensor
+        name: budget.unpack(name, tensors) if budget.is_coarse(name) else tensor
         for name, tensor in tensors.items()
         if not name.endswith(budget.FACTOR) and name not in budget.PACKED_SCALE
     }

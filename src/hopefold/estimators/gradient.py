@@ -39,7 +39,7 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, Any]:
         """The sizes of the map that a user can set, by name."""
         return {}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from torch import nn
 
-from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder
+from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
@@ -19,6 +19,7 @@ from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
 from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
 from hopefold.estimators.parameters import number
+from hopefold.estimators.stacking import MOST_ORDER, Layers, check_layers, told
 from hopefold.estimators.structured import Structured
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class HighOrderEmbedding(Explaining, Structured):
     nudge: float | str = 0.0
     spare_components: int = 0
     learning_rate: float | str = "auto"
-    order: int = 2
-    n_factors: int | str = "auto"
+    order: int | tuple[int, ...] = 2
+    n_factors: int | str | tuple[int, ...] = "auto"
     max_bytes: int | None = None
     augment: str | None = None
     image_shape: tuple[int, int] | None = None
@@ -156,8 +157,7 @@ objective on exemplars is always so.""",
         for name in ("input_dropout", "dropout", "nudge"):
             checks.check_number_or_auto(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
-        checks.check_whole("order", self.order, at_least=1, at_most=20)
-        checks.check_whole_or_auto("n_factors", self.n_factors, at_least=1)
+        self._check_sizes()
         if self.max_bytes is not None:
             checks.check_whole("max_bytes", self.max_bytes, at_least=1)
         checks.check_choice("objective", self.objective, OBJECTIVES)
@@ -175,6 +175,10 @@ objective on exemplars is always so.""",
                 f"objective='spread' lets joint exemplars lie apart, but exemplars="
                 f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
             )
+
+    def _check_sizes(self) -> None:
+        checks.check_whole("order", self.order, at_least=1, at_most=MOST_ORDER)
+        checks.check_whole_or_auto("n_factors", self.n_factors, at_least=1)
 
     def _check_step(self) -> None:
         checks.check_number_or_auto("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
@@ -218,6 +222,8 @@ objective on exemplars is always so.""",
 
     @property
     def _n_factors(self) -> int:
+        """Factors of the map; of its narrowest layer, where it has several."""
+        assert not isinstance(self.n_factors, tuple)
         return number(self.n_factors, self._most_factors)
 
     @property
@@ -225,14 +231,16 @@ objective on exemplars is always so.""",
         """How many times fewer factors there are than usual; 1 for more."""
         return max(1.0, USUAL_FACTORS / self._n_factors)
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, Any]:
         """The sizes of the map, as far as data and budget do not say otherwise."""
         return {"n_factors": self._n_factors}
 
     def _smaller(self) -> Iterator[Self]:
         """The same method without a budget, with ever smaller sizes as far as they are free."""
-        least = 1 if self.n_factors == "auto" else self._n_factors
-        for n_factors in range(self._n_factors, least - 1, -1):
+        if self.n_factors != "auto":
+            yield self._with(max_bytes=None)
+            return
+        for n_factors in range(self._n_factors, 0, -1):
             yield self._with(n_factors=n_factors, max_bytes=None)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
@@ -308,6 +316,7 @@ class HOPE(HighOrderEmbedding):
     """
 
     order: int = 4
+    n_factors: int | str = "auto"
     tied: bool = False
 
     _most_factors: ClassVar = 1_200
@@ -342,16 +351,18 @@ class SHOPE(HighOrderEmbedding):
     """Sigmoid high-order parametric embedding: a shallow map from products of features.
 
     ``y = P σ(W (Cx)^O + b)``, learned so that classes collapse, with a few synthetic exemplars
-    that stand in for the whole data set.
+    that stand in for the whole data set. Several layers of such sigmoids can be stacked.
 
     Parameters
     ----------
-    order : int, default=2
-        Most features that are multiplied with each other in a polynomial unit.
-    n_factors : int or "auto", default="auto"
-        Polynomial units. ``"auto"``: 400, or as many as ``max_bytes`` allows.
-    n_units : int or "auto", default="auto"
+    order : int or tuple of int, default=2
+        Most features that are multiplied with each other in a polynomial unit; of stacked layers,
+        one number for each, or one for all.
+    n_factors : int, tuple of int or "auto", default="auto"
+        Polynomial units, of each layer. ``"auto"``: 400, or as many as ``max_bytes`` allows.
+    n_units : int, tuple of int or "auto", default="auto"
         Sigmoid units. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units.
+        A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one below it gives.
     {parameters}
 
     Examples
@@ -367,7 +378,7 @@ class SHOPE(HighOrderEmbedding):
 
     """
 
-    n_units: int | str = "auto"
+    n_units: int | str | tuple[int, ...] = "auto"
     nudge: float | str = "auto"
     spare_components: int = 2
 
@@ -376,37 +387,49 @@ class SHOPE(HighOrderEmbedding):
     _most_dropout: ClassVar = 0.3
     _steps: ClassVar = (6e-3, 2e-3)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_whole_or_auto("n_units", self.n_units, at_least=1)
+    def _check_sizes(self) -> None:
+        check_layers(self.order, self.n_factors, self.n_units)
 
     @property
-    def _n_units(self) -> int:
-        return number(self.n_units, self._most_units)
+    def _layers(self) -> Layers:
+        asked = self.order, self.n_factors, self.n_units
+        return Layers.of(*asked, self._most_factors, self._most_units)
 
-    def sizes(self) -> dict[str, int]:
-        """Those of HOPE, and the number of sigmoid units."""
-        return {**super().sizes(), "n_units": self._n_units}
+    @property
+    def _n_layers(self) -> int:
+        return len(self._layers.n_units)
+
+    @property
+    def _n_factors(self) -> int:
+        return min(self._layers.n_factors)
+
+    def sizes(self) -> dict[str, Any]:
+        """Those of HOPE, and the number of sigmoid units; of several layers, of each."""
+        return {"n_factors": told(self._layers.n_factors), "n_units": told(self._layers.n_units)}
 
     def _smaller(self) -> Iterator[Self]:
         for smaller in super()._smaller():
-            most = least = self._n_units
-            if self.n_units == "auto":
-                most = min(most, 2 * smaller._n_factors)
-                least = most if self.n_factors == "auto" else 1
+            if self.n_units != "auto":
+                yield smaller
+                continue
+            most = min(self._most_units, 2 * smaller._n_factors)
+            least = most if self.n_factors == "auto" else 1
             for n_units in range(most, least - 1, -1):
                 yield smaller._with(n_units=n_units)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
+        if self._n_layers > 1:
+            names = self._layers.names if self.n_factors == "auto" else []
+            found = tuple(len(weights[f"{name}.c"]) for name in names)
+            return self._with(n_factors=found) if found else self
         sized = super()._with_sizes_of(weights)
         return sized._with(n_units=len(weights["b"])) if self.n_units == "auto" else sized
 
     def _make_map(self, n_features: int) -> nn.Module:
+        orders, n_factors, n_units = self._layers
+        dropout = self._dropout(n_features)
+        if self._n_layers > 1:
+            return Stacked(n_features, self.n_components, orders, n_factors, n_units, **dropout)
         return SigmoidHighOrder(
-            n_features,
-            self.n_components,
-            self.order,
-            self._n_factors,
-            self._n_units,
-            **self._dropout(n_features),
+            n_features, self.n_components, orders[0], n_factors[0], n_units[0], **dropout
         )

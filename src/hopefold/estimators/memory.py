@@ -44,12 +44,16 @@ def check_memory(
     if wanted["sizes"] < free / 2:
         remedy = f"lower batch_size (now {batch_size:,})"
     else:
-        named = " or ".join(f"{name} (now {value:,})" for name, value in sizes.items())
+        named = " or ".join(f"{name} (now {_told(value)})" for name, value in sizes.items())
         remedy = f"lower {named}" if named else "give fewer features"
     raise NotEnoughMemory(
         f"this fit needs about {sum(wanted.values()) / 2**30:,.1f} GiB "
         f"({sum(wanted.values()):,} bytes), but {free / 2**30:,.1f} GiB are free: {remedy}."
     )
+
+
+def _told(size: int | tuple[int, ...]) -> str:
+    return f"{size:,}" if isinstance(size, int) else str(size)
 
 
 def what_was_wanted(error: MemoryError | RuntimeError) -> str | None:

@@ -27,6 +27,9 @@ MOST_LABEL_BYTES = 2**28
 LABELS = re.compile(r"O|[<>|=]?U\d{1,9}|[<>|=]?[iuf][1248]|\|b1")
 DEVICES = re.compile(r"auto|(cpu|cuda|mps|xpu|hip)(:\d{1,3})?")
 
+#: Of the tensors that are kept coarse, those that have a column for each feature.
+OF_FEATURES = ("map.C", "map.below.0.C", "exemplars")
+
 PRECISIONS = ("float32", *budget.PRECISIONS)
 
 
@@ -77,15 +80,14 @@ def make_classes(classes: Mapping[str, Any], n_references: int) -> ndarray:
 
 def check_packed(tensors: Mapping[str, ndarray], n_features: int) -> None:
     """Have the tensors of a small model the shapes and the dtypes that `budget.pack` gives them?"""
-    for name in budget.COARSE:
-        if name not in tensors:
+    for name, coarse in tensors.items():
+        if not budget.is_coarse(name):
             continue
-        coarse = tensors[name]
         n_columns = coarse.shape[1] if coarse.ndim == 2 else -1
         factor = tensors.get(name + budget.FACTOR)
         whole = coarse.dtype == np.int8 and factor is not None
         sound = coarse.dtype == np.float16 or (whole and factor.shape == coarse.shape[:1])  # type: ignore[union-attr]
-        if not sound or n_columns < 0 or (n_columns != n_features and name != "map.W"):
+        if not sound or n_columns < 0 or (name in OF_FEATURES and n_columns != n_features):
             raise ValueError(f"{name} is not packed as it should be")
     if "scale.codes" in tensors:
         kinds, codes = tensors["scale.kinds"], tensors["scale.codes"]

@@ -55,6 +55,11 @@ class Forces:
     lines: tuple[tuple[int, int, float], ...]
 
 
+def n_layers_of(model: Any) -> int:
+    """High-order layers of a fitted map; 0 for a method that multiplies no features."""
+    return len(model.map_.layers) if isinstance(model, Explaining) else 0
+
+
 def find_forces(
     model: Any,
     X: Any,
@@ -66,11 +71,12 @@ def find_forces(
 ) -> Forces | None:
     """What drives the map on these rows; ``None`` where nothing moves them apart.
 
-    So it is for a method that multiplies no features, and for rows that are all the same.
+    So it is for a method that multiplies no features, for a map of several layers, and for rows
+    that are all the same.
 
     ``mistaken`` says which of the ``shown`` rows are: they are told first.
     """
-    if not isinstance(model, Explaining) or not (model.scale_.gain != 0).any():
+    if n_layers_of(model) != 1 or not (model.scale_.gain != 0).any():
         return None
     if image_shape is not None:
         names = pixel_names(image_shape)

@@ -20,7 +20,7 @@ from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import PermutationTest, share_learned
 from hopefold.report.backdrop import Backdrop, make_backdrop
 from hopefold.report.distance import far_from_all
-from hopefold.report.forces import Forces, find_forces
+from hopefold.report.forces import Forces, find_forces, n_layers_of
 from hopefold.report.frame import closest_frame
 from hopefold.report.judgement import Judgement, judge
 from hopefold.report.looks import Looks, look_at
@@ -73,6 +73,7 @@ class Scene:
     far: ndarray
     looks: Looks
     forces: Forces | None
+    n_layers: int
     exemplars: Exemplars | None
     frame: tuple[ndarray, ndarray]
     backdrop: Backdrop
@@ -176,6 +177,7 @@ def make_scene(
         far=far_from_all(model, rows, points, training)[shown],
         looks=look_at(X, true, shown, model.exemplars_, names, shape),
         forces=_quietly(find_forces, model, X, true, shown, mistaken, names, shape),
+        n_layers=n_layers_of(model),
         exemplars=_exemplars(model),
         frame=(low, high),
         backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(y)),

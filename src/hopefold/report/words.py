@@ -60,6 +60,15 @@ def forces(scene: Scene) -> str:
     )
 
 
+def no_forces(scene: Scene) -> str:
+    """Why there is no panel of products for a map of several layers."""
+    return (
+        f"This map has {scene.n_layers} high-order layers, one on the other. Products of columns "
+        "explain a map of one layer only, so none are told here: fit with n_units as one number to "
+        "see them."
+    )
+
+
 def count(number: int, one: str, many: str | None = None) -> str:
     """``1 row``, ``2,000 rows``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

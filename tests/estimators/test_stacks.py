@@ -1,0 +1,193 @@
+"""S-HOPE with several layers: all that one layer does, but explanations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from hopefold import HOPE, SHOPE, load, store
+from hopefold.core.maps import SigmoidHighOrder, Stacked
+from hopefold.errors import BrokenFile, InvalidParameter
+from hopefold.estimators import memory
+from hopefold.evaluation import interaction_stability
+
+SMALL = {"n_units": (12, 8), "n_factors": (10, 6), "order": (2, 3), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted(three_blobs):
+    return SHOPE(**SMALL, max_epochs=10).fit(*three_blobs)
+
+
+@pytest.fixture(scope="module")
+def images():
+    X, y = load_digits(return_X_y=True)
+    return X.astype(np.float32), y
+
+
+def test_a_stack_has_the_sizes_that_were_asked_for(fitted):
+    assert isinstance(fitted.map_, Stacked)
+    shapes = {name: tuple(weights.shape) for name, weights in fitted.map_.named_parameters()}
+    assert shapes == {
+        "below.0.C": (10, 5),
+        "below.0.c": (10,),
+        "below.0.W": (12, 10),
+        "below.0.b": (12,),
+        "top.C": (6, 12),
+        "top.c": (6,),
+        "top.P": (2, 8),
+        "top.W": (8, 6),
+        "top.b": (8,),
+    }
+    assert [layer.order for layer in fitted.map_.layers] == [2, 3]
+
+
+def test_one_number_is_for_all_layers(three_blobs):
+    model = SHOPE(n_units=(5, 4, 3), n_factors=6, order=2, max_epochs=1).fit(*three_blobs)
+    assert [layer.n_factors for layer in model.map_.layers] == [6, 6, 6]
+    assert [layer.order for layer in model.map_.layers] == [2, 2, 2]
+
+
+def test_a_tuple_of_one_is_one_layer(three_blobs):
+    quick = {"max_epochs": 3, "random_state": 0}
+    one = SHOPE(n_units=9, n_factors=7, order=2, **quick).fit(*three_blobs)
+    also = SHOPE(n_units=(9,), n_factors=(7,), order=(2,), **quick).fit(*three_blobs)
+    assert type(also.map_) is SigmoidHighOrder
+    for ours, theirs in zip(one.map_.parameters(), also.map_.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("exemplars", ["joint", None])
+def test_a_stack_learns_with_nudges_dropout_and_spare_dimensions(images, exemplars):
+    X, y = images
+    settings = {"nudge": 0.1, "dropout": 0.1, "spare_components": 2, "max_epochs": 15}
+    model = SHOPE(n_units=(40, 30), n_factors=30, exemplars=exemplars, random_state=0, **settings)
+    assert model.fit(X[:700], y[:700]).score(X[1_000:], y[1_000:]) > 0.8
+
+
+@pytest.mark.parametrize("max_bytes", [None, 12_000])
+def test_a_loaded_stack_is_the_same_model(three_blobs, tmp_path, max_bytes):
+    X, y = three_blobs
+    free = {"n_factors": "auto"} if max_bytes else {}
+    model = SHOPE(**SMALL | free, max_epochs=3, max_bytes=max_bytes).fit(X, y)
+    model.save(tmp_path / "stack.hope")
+    again = load(tmp_path / "stack.hope")
+    assert again.get_params() == model.get_params()
+    assert again.precision_ == ("int8" if max_bytes else "float32")
+    assert max_bytes is None or (tmp_path / "stack.hope").stat().st_size <= max_bytes
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+def test_a_budget_is_filled_by_the_free_factors_of_all_layers(three_blobs):
+    sizes = [
+        [layer.n_factors for layer in model.map_.layers]
+        for model in (
+            SHOPE(n_units=(9, 8), max_bytes=n_bytes, max_epochs=1, random_state=0).fit(*three_blobs)
+            for n_bytes in (8_000, 12_000)
+        )
+    ]
+    assert all(first == second for first, second in sizes)
+    assert 1 < sizes[0][0] < sizes[1][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, t: m["settings"].update(n_units=[12, 8, 8]),
+        lambda m, t: m["settings"].update(n_units=[12]),
+        lambda m, t: m["settings"].update(n_units=20),
+        lambda m, t: m["settings"].update(n_units=[12, 10**12]),
+        lambda m, t: m["settings"].update(n_units=[2] * 10**5),
+        lambda m, t: m["settings"].update(n_units=[12, -8]),
+        lambda m, t: m["settings"].update(n_units=[[12], [8]]),
+        lambda m, t: m["settings"].update(n_units=[]),
+        lambda m, t: m["settings"].update(n_factors=[10]),
+        lambda m, t: m["settings"].update(n_factors=[10, 7]),
+        lambda m, t: m["settings"].update(order=[2, 99]),
+        lambda m, t: m["settings"].update(order=[2, 3, 4]),
+        lambda m, t: t.pop("map.below.0.C"),
+        lambda m, t: t.update({"map.below.1.C": t["map.below.0.C"]}),
+        lambda m, t: t.update({"map.below.0.W": t["map.below.0.W"][:-1]}),
+        lambda m, t: t.update({"map.top.C": t["map.top.C"] * np.nan}),
+    ],
+)
+def test_a_stack_that_makes_no_sense_is_refused(fitted, tmp_path, change):
+    path = tmp_path / "m.hope"
+    fitted.save(path)
+    manifest, tensors = store.read(path)
+    change(manifest, tensors)
+    store.write(path, manifest, tensors)
+    with pytest.raises(BrokenFile):
+        load(path)
+
+
+def test_a_stack_is_learned_piece_by_piece(images):
+    X, y = images
+    model = SHOPE(n_units=(40, 30), n_factors=30, random_state=0)
+    for _ in range(6):
+        for piece in range(4):
+            some = slice(250 * piece, 250 * piece + 250)
+            model.partial_fit(X[some], y[some])
+    assert model.history_[-1]["loss"] < 0.5 * model.history_[0]["loss"]
+    assert model.score(X[1_000:], y[1_000:]) > 0.8
+
+
+def test_rows_of_any_precision_and_number_get_the_same_points(images):
+    """A scale that shifts nothing becomes part of the first layer for float32 rows."""
+    X, y = images
+    model = SHOPE(**SMALL, scale="range", max_epochs=2).fit(X[:300], y[:300])
+    assert not model.scale_.shifts
+    points = model.transform(X[:50])
+    np.testing.assert_allclose(points, model.transform(X[:50].astype(float)), atol=1e-4)
+    np.testing.assert_array_equal(points[:1], model.transform(X[:1]))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, x: model.interactions(),
+        lambda model, x: model.explain(x[0]),
+        lambda model, x: model.contributions(x, [(0, 1)]),
+        lambda model, x: model.feature_importances_,
+        lambda model, x: interaction_stability(clone(model), x, np.arange(len(x)) % 2),
+    ],
+    ids=["interactions", "explain", "contributions", "importances", "stability"],
+)
+def test_explanations_say_that_they_cover_one_layer(fitted, three_blobs, ask):
+    with pytest.raises(InvalidParameter, match="one high-order layer, and this one has 2"):
+        ask(fitted, three_blobs[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_units": ()}, r"n_units=\(\) is empty"),
+        ({"n_units": (4, 0)}, "n_units of a layer=0: give a whole number of at least 1"),
+        ({"n_units": (4, "auto")}, "n_units of a layer='auto'"),
+        ({"n_units": (4, 4), "order": (2, 21)}, "order of a layer=21.* from 1 to 20"),
+        (
+            {"n_units": (4, 4), "order": (2, 2, 2)},
+            r"order=\(2, 2, 2\) is for 3 layers, but n_units=\(4, 4\) for 2: give order as one",
+        ),
+        ({"n_units": 4, "n_factors": (4, 4)}, "is for 2 layers, but n_units=4 for 1"),
+        ({"n_units": (4, 4), "n_factors": (4,)}, "is for 1 layer, but"),
+    ],
+)
+def test_sizes_that_do_not_go_together_are_told(three_blobs, settings, words):
+    with pytest.raises(InvalidParameter, match=words):
+        SHOPE(**settings).fit(*three_blobs)
+
+
+@pytest.mark.parametrize("name", ["order", "n_factors"])
+def test_hope_has_one_layer(three_blobs, name):
+    with pytest.raises(InvalidParameter, match=rf"{name}=\(2, 2\): give a whole number"):
+        HOPE(**{name: (2, 2)}).fit(*three_blobs)
+
+
+def test_a_stack_that_cannot_fit_tells_the_sizes_of_its_layers(three_blobs, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 10**4)
+    with pytest.raises(MemoryError, match=r"n_factors \(now \(10, 6\)\) or n_units \(now \(12, 8"):
+        SHOPE(**SMALL).fit(*three_blobs)
