@@ -19,6 +19,7 @@ KINDS = {
     "HOPE of an odd order": lambda: HOPE(order=3, n_factors=7, tied=True, **QUICK),
     "linear HOPE": lambda: HOPE(order=1, n_factors=4, **QUICK),
     "S-HOPE": lambda: SHOPE(**SMALL),
+    "S-HOPE of two layers": lambda: SHOPE(n_factors=6, n_units=(5, 4), order=(3, 2), **QUICK),
     "three dimensions": lambda: SHOPE(n_components=3, order=5, **SMALL),
     "pairs, conditional": lambda: HOPE(exemplars=None, conditional=True, n_factors=4, **QUICK),
     "k-means, weights": lambda: SHOPE(exemplars="kmeans", class_weight={0: 1, 1: 5, 2: 2}, **SMALL),

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hopefold.core.maps import Deep, EncoderDecoder, HighOrder, Linear, SigmoidHighOrder
+from hopefold.core.maps import (
+    Deep,
+    EncoderDecoder,
+    HighOrder,
+    Linear,
+    SigmoidHighOrder,
+    Sigmoids,
+    Stacked,
+)
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import CannotExport, InvalidType
@@ -145,11 +153,17 @@ def _high_order(map_: Any, precision: str) -> Iterator[Layer]:
     yield Layer(_numbers(map_.P))
 
 
-def _hidden(map_: Any, precision: str) -> Iterator[Layer]:
+def _stacked(map_: Any, precision: str) -> Iterator[Layer]:
+    for layer in map_.layers:
+        yield from _hidden(layer, precision)
+    yield Layer(_numbers(map_.P))
+
+
+def _hidden(layer: Any, precision: str) -> Iterator[Layer]:
     """Powers of sums and, where there are some, sigmoids."""
-    yield Layer(_numbers(map_.C), _numbers(map_.c), "power", map_.order, precision)
-    if isinstance(map_, SigmoidHighOrder):
-        yield Layer(_numbers(map_.W), _numbers(map_.b), "sigmoid", precision=precision)
+    yield Layer(_numbers(layer.C), _numbers(layer.c), "power", layer.order, precision)
+    if isinstance(layer, Sigmoids):
+        yield Layer(_numbers(layer.W), _numbers(layer.b), "sigmoid", precision=precision)
 
 
 def _deep(map_: Any, _precision: str) -> Iterator[Layer]:
@@ -167,6 +181,7 @@ WALKS: dict[type, Callable[[Any, str], Iterator[Layer]]] = {
     Linear: _linear,
     HighOrder: _high_order,
     SigmoidHighOrder: _high_order,
+    Stacked: _stacked,
     Deep: _deep,
     EncoderDecoder: _encoder,
 }
