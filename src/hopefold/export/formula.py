@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hopefold.core.maps import (
-    Deep,
-    EncoderDecoder,
-    HighOrder,
-    Linear,
-    SigmoidHighOrder,
-    Sigmoids,
-    Stacked,
-)
+from hopefold.core.layers import Sigmoids
+from hopefold.core.maps import Deep, EncoderDecoder, HighOrder, Linear, SigmoidHighOrder, Stacked
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import CannotExport, InvalidType
