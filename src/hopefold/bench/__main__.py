@@ -162,6 +162,27 @@ def export(
 
 
 @app.command()
+def unlabelled(
+    data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} mnist, usps.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A map, or a part of names.")] = None,
+    final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
+    again: Again = False,
+    results: Folder = None,
+) -> None:
+    """Learn without labels and with a few, and judge by labels that no fit saw."""
+    from hopefold.bench.unlabelled import SETS, measure
+
+    measure(
+        results or default_folder(),
+        sets=data or SETS,
+        only=only or (),
+        final=final,
+        again=again,
+        tell=_tell,
+    )
+
+
+@app.command()
 def faults(
     only: Annotated[
         list[str] | None, typer.Option(help="A fault, e.g. kill; default: all.")

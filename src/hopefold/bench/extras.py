@@ -25,7 +25,7 @@ class _Foreign(TransformerMixin, BaseEstimator):
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
 
-    def fit(self, X: ndarray, y: ndarray) -> Self:
+    def fit(self, X: ndarray, y: ndarray | None) -> Self:
         """Place the training rows."""
         self._rows = X
         self.scale_ = learn_scale(X, "auto")
@@ -40,7 +40,7 @@ class _Foreign(TransformerMixin, BaseEstimator):
         with warnings.catch_warnings(action="ignore"):
             return np.asarray(self._add(self.scale_.apply(X)))
 
-    def _place(self, X: ndarray, y: ndarray) -> Any:
+    def _place(self, X: ndarray, y: ndarray | None) -> Any:
         raise NotImplementedError
 
     def _add(self, X: ndarray) -> Any:
@@ -48,9 +48,9 @@ class _Foreign(TransformerMixin, BaseEstimator):
 
 
 class SupervisedUMAP(_Foreign):
-    """UMAP with labels, at its defaults."""
+    """UMAP with labels, at its defaults; a label of -1 is missing."""
 
-    def _place(self, X: ndarray, y: ndarray) -> Any:
+    def _place(self, X: ndarray, y: ndarray | None) -> Any:
         umap = import_module("umap")
         self._umap = umap.UMAP(random_state=self.random_state, n_jobs=1).fit(X, y)
         return self._umap.embedding_
@@ -59,10 +59,17 @@ class SupervisedUMAP(_Foreign):
         return self._umap.transform(X)
 
 
+class UMAP(SupervisedUMAP):
+    """UMAP at its defaults, without labels."""
+
+    def _place(self, X: ndarray, y: ndarray | None) -> Any:
+        return super()._place(X, None)
+
+
 class PaCMAP(_Foreign):
     """PaCMAP at its defaults; it does not look at labels."""
 
-    def _place(self, X: ndarray, y: ndarray) -> Any:
+    def _place(self, X: ndarray, y: ndarray | None) -> Any:
         pacmap = import_module("pacmap")
         self._pacmap = pacmap.PaCMAP(n_components=2, random_state=self.random_state)
         return self._pacmap.fit_transform(X, init="pca")
@@ -74,7 +81,7 @@ class PaCMAP(_Foreign):
 class OpenTSNE(_Foreign):
     """t-SNE as in openTSNE, at its defaults; it does not look at labels."""
 
-    def _place(self, X: ndarray, y: ndarray) -> Any:
+    def _place(self, X: ndarray, y: ndarray | None) -> Any:
         open_tsne = import_module("openTSNE")
         self._points = open_tsne.TSNE(random_state=self.random_state, n_jobs=1).fit(X)
         return self._points

@@ -229,6 +229,7 @@ BESIDE: dict[str, Callable[[Path, str], str]] = {
     "sweep": made_by("sweep", "sweep_tables"),
     "trials": made_by("trials", "trials_table"),
     "depth": made_by("depth", "depth_table"),
+    "unlabelled": made_by("unlabelled", "unlabelled_table"),
 }
 
 

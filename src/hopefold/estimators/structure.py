@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 #: Landmarks, where nobody says otherwise, and the rows that there are for each.
-LANDMARKS, ROWS_A_LANDMARK = 500, 8
+LANDMARKS, ROWS_A_LANDMARK = 1_000, 8
 
 #: Rows that k-means sees.
 CLUSTERED_ROWS = 20_000

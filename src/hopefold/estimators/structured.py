@@ -18,8 +18,9 @@ from hopefold.estimators.structure import check_perplexity, find_landmarks, numb
 #: a trial has.
 TRIED, TRIAL = (0.3, 0.6, 0.9), 1 / 4
 
-#: The fewest and the most rows of a batch that is compared with landmarks.
-BATCHES = 64, 500
+#: The fewest and the most rows of a batch that is compared with landmarks, and the largest step of
+#: Adam.
+BATCHES, STEP = (64, 500), 6e-3
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,7 +28,7 @@ class Structured(GradientEmbedding):
     """A gradient method with a share of its loss for neighbours, whatever their classes."""
 
     structure: float | str = "auto"
-    perplexity: float = 15.0
+    perplexity: float = 5.0
     n_landmarks: int | str = "auto"
     missing_label: Any = ()
 
@@ -48,7 +49,7 @@ rows.""",
         "n_landmarks": (
             'int or "auto"',
             """k-means centres of all rows, which rows are to stay as near to as they are; where
-there is ``structure``. Without labels they are the exemplars. ``"auto"``: one for 8 rows, 500 at
+there is ``structure``. Without labels they are the exemplars. ``"auto"``: one for 8 rows, 1,000 at
 the most, and more than the perplexity asks for.""",
         ),
         "missing_label": (
@@ -94,10 +95,11 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
     def _keeping(self, n_rows: int) -> Self:
         """The same, with what is ``"auto"`` decided for a map that keeps neighbours."""
         smallest, largest = BATCHES
-        changes: dict[str, Any] = {"nudge": 0.0} if getattr(self, "nudge", 0) == "auto" else {}
-        if self.optimizer == "adam" and self.batch_size == "auto" and self.exemplars == "joint":
-            changes["batch_size"] = min(max(n_rows // 20, smallest), largest)
-        return self._with(**changes)
+        decided: dict[str, Any] = {"nudge": 0.0, "input_dropout": 0.0, "learning_rate": STEP}
+        if self.optimizer == "adam" and self.exemplars == "joint":
+            decided["batch_size"] = min(max(n_rows // 20, smallest), largest)
+        free = [name for name in decided if getattr(self, name) == "auto"]
+        return self._with(**{name: decided[name] for name in free})
 
     def _with_landmarks(self, task: Task, random: np.random.RandomState) -> Task:
         n_rows = len(task.labels)

@@ -1,0 +1,174 @@
+"""Maps learned without labels, and with a few of them, beside other packages' maps.
+
+A map is judged by labels that its fit did not see: by the five nearest training rows in the map
+(those with a label, where only some have one), and by its trustworthiness on the new rows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import KNeighborsClassifier
+
+from hopefold.baselines import ParametricTSNE
+from hopefold.bench import extras
+from hopefold.bench.measure import machine, versions
+from hopefold.bench.parts import Parts, load_parts
+from hopefold.bench.records import append, read_lines
+from hopefold.bench.run import Tell
+from hopefold.bench.speed import one_thread
+from hopefold.bench.tables import NOT_RUN, markdown
+from hopefold.estimators.hope import HOPE, SHOPE
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+SETS = ("mnist", "usps")
+
+#: Rows whose label is known where only some are, and what stands for the others.
+N_LABELS, MISSING = 1_000, -1
+
+#: Passes over the rows, fewer than the defaults, so that a run takes minutes; where some labels are
+#: known, shares are tried before, and the map is learned twice.
+PASSES, FEWER_PASSES = 30, 15
+
+#: Neighbours in a map that trustworthiness looks at, and the new rows that it is measured on.
+NEIGHBORS, JUDGED = 12, 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A map of a table."""
+
+    name: str
+    make: Callable[[], Any]
+    #: What its fit is told: "nothing", "some" of the labels, or "alone", the rows that have one.
+    told: str
+
+
+ROWS = (
+    Row("S-HOPE", lambda: SHOPE(max_epochs=PASSES, random_state=0), "nothing"),
+    Row("HOPE", lambda: HOPE(max_epochs=PASSES, random_state=0), "nothing"),
+    Row("parametric t-SNE", lambda: ParametricTSNE(random_state=0), "epochs"),
+    Row("UMAP", extras.UMAP, "nothing"),
+    Row("openTSNE", extras.OpenTSNE, "nothing"),
+    Row(
+        "S-HOPE, some labels",
+        lambda: SHOPE(missing_label=MISSING, max_epochs=FEWER_PASSES, random_state=0),
+        "some",
+    ),
+    Row("S-HOPE, labelled rows alone", lambda: SHOPE(random_state=0), "alone"),
+    Row("UMAP, some labels", extras.SupervisedUMAP, "some"),
+)
+
+
+def unlabelled_file(folder: Path) -> Path:
+    """Where the measurements are."""
+    return folder / "unlabelled.jsonl"
+
+
+def measure(
+    folder: Path,
+    *,
+    sets: Sequence[str] = SETS,
+    only: Sequence[str] = (),
+    final: bool = False,
+    again: bool = False,
+    tell: Tell = print,
+) -> None:
+    """Append one line for each map that has none yet, all on one thread."""
+    part = "test" if final else "validation"
+    there = {
+        (line["data"], line["map"], line["part"]) for line in read_lines(unlabelled_file(folder))
+    }
+    for data in sets:
+        for row in ROWS:
+            wanted = not only or any(name.lower() in row.name.lower() for name in only)
+            if not wanted or ((data, row.name, part) in there and not again):
+                continue
+            with one_thread():
+                found = _measured(row, load_parts(data, 0, final=final))
+            line = {
+                "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+                "data": data,
+                "map": row.name,
+                "part": part,
+                **found,
+                "versions": versions(),
+                "machine": machine(),
+            }
+            append(unlabelled_file(folder), json.dumps(line, sort_keys=True))
+            tell(f"{data}, {row.name}: {found}")
+
+
+def _measured(row: Row, parts: Parts) -> dict[str, Any]:
+    X, X_new = (rows.astype(np.float32) for rows in (parts.X, parts.X_new))
+    known, partly = some_labels(parts.y)
+    start = time.perf_counter()
+    if row.told == "alone":
+        model = row.make().fit(X[known], parts.y[known])
+    else:
+        labels = {"nothing": None, "epochs": parts.y, "some": partly}[row.told]
+        model = row.make().fit(X, labels)
+    seconds = time.perf_counter() - start
+    references = known if row.told in ("some", "alone") else slice(None)
+    points, new = model.transform(X), model.transform(X_new)
+    judge = KNeighborsClassifier(5).fit(points[references], parts.y[references])
+    return {
+        "error": 1 - judge.score(new, parts.y_new),
+        "trustworthiness": float(
+            trustworthiness(X_new[:JUDGED], new[:JUDGED], n_neighbors=NEIGHBORS)
+        ),
+        "seconds": seconds,
+        "structure": getattr(model, "structure_", None),
+        "settings": {name: repr(value) for name, value in model.get_params().items()},
+    }
+
+
+def some_labels(y: ndarray) -> tuple[ndarray, ndarray]:
+    """Rows whose label is known, as many of each class, and the labels with the others missing."""
+    chances = np.random.RandomState(0).permutation(len(y))
+    classes = np.unique(y)
+    each = N_LABELS // len(classes)
+    known = np.sort(np.concatenate([chances[y[chances] == label][:each] for label in classes]))
+    partly = np.full(len(y), MISSING)
+    partly[known] = y[known]
+    return known, partly
+
+
+def unlabelled_table(folder: Path) -> str:
+    """The newest measurement of each map on the test part."""
+    lines = {
+        (line["data"], line["map"]): line
+        for line in read_lines(unlabelled_file(folder))
+        if line["part"] == "test"
+    }
+    if not lines:
+        return f"**Without labels**\n\n{NOT_RUN}"
+    headings = ["", *(f"{data}: {what}" for data in SETS for what in WHAT)]
+    rows = [
+        [row.name, *(cell for data in SETS for cell in _cells(lines.get((data, row.name))))]
+        for row in ROWS
+    ]
+    return markdown(headings, rows)
+
+
+WHAT = ("5-NN error, %", "trustworthiness", "seconds")
+
+
+def _cells(line: dict[str, Any] | None) -> list[str]:
+    if line is None:
+        return [NOT_RUN, "", ""]
+    return [
+        f"{100 * line['error']:.2f}",
+        f"{line['trustworthiness']:.3f}",
+        f"{line['seconds']:,.0f}",
+    ]
