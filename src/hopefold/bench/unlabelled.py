@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,23 +51,26 @@ class Row:
 
     name: str
     make: Callable[[], Any]
-    #: What its fit is told: "nothing", "some" of the labels, or "alone", the rows that have one.
+    #: What its fit is told: "nothing", all labels for its "epochs", "some" of the labels, or of the
+    #: rows that have one "alone".
     told: str
+    #: A package that has to be installed for it.
+    package: str | None = None
 
 
 ROWS = (
     Row("S-HOPE", lambda: SHOPE(max_epochs=PASSES, random_state=0), "nothing"),
     Row("HOPE", lambda: HOPE(max_epochs=PASSES, random_state=0), "nothing"),
     Row("parametric t-SNE", lambda: ParametricTSNE(random_state=0), "epochs"),
-    Row("UMAP", extras.UMAP, "nothing"),
-    Row("openTSNE", extras.OpenTSNE, "nothing"),
+    Row("UMAP", extras.UMAP, "nothing", "umap"),
+    Row("openTSNE", extras.OpenTSNE, "nothing", "openTSNE"),
     Row(
         "S-HOPE, some labels",
         lambda: SHOPE(missing_label=MISSING, max_epochs=FEWER_PASSES, random_state=0),
         "some",
     ),
     Row("S-HOPE, labelled rows alone", lambda: SHOPE(random_state=0), "alone"),
-    Row("UMAP, some labels", extras.SupervisedUMAP, "some"),
+    Row("UMAP, some labels", extras.SupervisedUMAP, "some", "umap"),
 )
 
 
@@ -93,6 +97,9 @@ def measure(
         for row in ROWS:
             wanted = not only or any(name.lower() in row.name.lower() for name in only)
             if not wanted or ((data, row.name, part) in there and not again):
+                continue
+            if row.package and find_spec(row.package) is None:
+                tell(f"{data}, {row.name}: not run, {row.package} is not installed")
                 continue
             with one_thread():
                 found = _measured(row, load_parts(data, 0, final=final))

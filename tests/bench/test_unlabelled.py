@@ -1,0 +1,50 @@
+"""The bench of maps without labels: what it writes, what it does not do again, and its table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hopefold.bench import unlabelled
+from hopefold.bench.records import read_lines
+from hopefold.bench.tables import BESIDE
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A very short run on digits, twice: the second has nothing to do."""
+    folder, told = tmp_path_factory.mktemp("results"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unlabelled, "PASSES", 3)
+        patch.setattr(unlabelled, "FEWER_PASSES", 2)
+        patch.setattr(unlabelled, "N_LABELS", 200)
+        for _ in range(2):
+            unlabelled.measure(
+                folder, sets=["digits"], only=["S-HOPE"], final=True, tell=told.append
+            )
+    return folder, told
+
+
+def test_each_map_has_one_line(measured):
+    folder, told = measured
+    lines = read_lines(unlabelled.unlabelled_file(folder))
+    names = ["S-HOPE", "S-HOPE, some labels", "S-HOPE, labelled rows alone"]
+    assert [line["map"] for line in lines] == names
+    assert len(told) == 3
+
+
+def test_what_is_measured_makes_sense(measured):
+    for line in read_lines(unlabelled.unlabelled_file(measured[0])):
+        assert 0 < line["error"] < 0.5
+        assert 0.6 < line["trustworthiness"] <= 1
+
+
+def test_known_labels_are_as_many_of_each_class_and_the_others_missing(digits):
+    _, _, y, _ = digits
+    known, partly = unlabelled.some_labels(y)
+    assert (partly[known] == y[known]).all()
+    assert (np.delete(partly, known) == unlabelled.MISSING).all()
+
+
+def test_a_map_that_was_not_run_is_told(tmp_path):
+    assert "not run yet" in BESIDE["unlabelled"](tmp_path, "")
