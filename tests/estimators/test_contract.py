@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hopefold import HOPE, SHOPE
 
-STACKED = SHOPE(n_units=(16, 16), n_factors=16, max_epochs=8)
+STACKED = SHOPE(n_units=(16, 16), n_factors=16, max_epochs=4)
 QUICK = {"n_factors": 20, "max_epochs": 15, "random_state": 0}
 
 
