@@ -120,6 +120,8 @@ def trustworthiness(model: SupervisedEmbedding, X: ndarray, points: ndarray) -> 
 def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
     """Which rows have a label: all but those with the model's marker of a missing one.
 
+    For a model that was learned without labels, None and NaN are none, too.
+
     Examples
     --------
     >>> from hopefold import SHOPE
@@ -130,7 +132,9 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
     """
     marker = getattr(model, "missing_label", ())
     if isinstance(marker, tuple):
-        return np.ones(len(y), bool)
+        if len(getattr(model, "classes_", "?")):
+            return np.ones(len(y), bool)
+        marker = None
     return checks.split_labels(y, marker, len(y))[1]
 
 

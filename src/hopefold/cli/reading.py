@@ -87,7 +87,7 @@ def read_for(
         columns=columns,
         ignore_extra=ignore_extra,
         may_be_empty=may_be_empty,
-        missing_labels=is_missing(getattr(model, "missing_label", ())),
+        missing_labels=not len(model.classes_) or is_missing(getattr(model, "missing_label", ())),
     )
     n_columns, expected = table.X.shape[1], model.n_features_in_
     if n_columns != expected:
