@@ -8,16 +8,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn import manifold
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.core.neighbors import decide, nearest, vote
+from hopefold.data.rows import Rows
 from hopefold.data.seen import share_seen
 from hopefold.errors import ChanceWarning, InvalidParameter, UnstableInteractionsWarning
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.explaining import Explaining, check_explains
 from hopefold.estimators.files import size_of
+from hopefold.estimators.learning import TRUSTED_NEIGHBORS, TRUSTED_ROWS, TRUSTED_VALUES
 from hopefold.estimators.terms import Interactions
 
 if TYPE_CHECKING:
@@ -85,6 +88,54 @@ def left_out_error(points: ndarray, labels: ndarray, n_neighbors: int = 5) -> fl
     indices = indices[others].reshape(len(codes), n_nearest)
     decisions = vote(codes[indices], len(classes)).argmax(axis=1)
     return float((decisions != codes).mean())
+
+
+def trustworthiness(model: SupervisedEmbedding, X: ndarray, points: ndarray) -> float | None:
+    """How far neighbours in the map are neighbours among the rows: 1 if all are, 0.5 by chance.
+
+    That of scikit-learn, in the scale of the model, with 12 neighbours; of 2,000 rows at the most,
+    drawn at random. ``None`` for fewer than three rows. ``model.trustworthiness_`` is the same of
+    rows that were held out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hopefold import SHOPE
+    >>> from hopefold.evaluation import trustworthiness
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = SHOPE(random_state=0, max_epochs=10).fit(X)
+    >>> trustworthiness(model, X, model.transform(X)) > 0.9
+    True
+
+    """
+    most = min(TRUSTED_ROWS, TRUSTED_VALUES // X.shape[1])
+    some = np.sort(np.random.RandomState(0).permutation(X.shape[0])[:most])
+    n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
+    if not n_neighbors:
+        return None
+    rows = Rows(X, model.scale_).fetch(some).numpy()
+    return float(manifold.trustworthiness(rows, points[some], n_neighbors=n_neighbors))
+
+
+def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
+    """Which rows have a label: all but those with the model's marker of a missing one.
+
+    For a model that was learned without labels, None and NaN are none, too.
+
+    Examples
+    --------
+    >>> from hopefold import SHOPE
+    >>> from hopefold.evaluation import labelled_rows
+    >>> labelled_rows(SHOPE(missing_label=-1), [0, -1, 1])
+    array([ True, False,  True])
+
+    """
+    marker = getattr(model, "missing_label", ())
+    if isinstance(marker, tuple):
+        if len(getattr(model, "classes_", "?")):
+            return np.ones(len(y), bool)
+        marker = None
+    return checks.split_labels(y, marker, len(y))[1]
 
 
 class Calibration(NamedTuple):

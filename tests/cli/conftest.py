@@ -55,3 +55,13 @@ def plain_model(run, tmp_path_factory):
     table = write_cells(folder / "plain.csv", tissue=None, cell=None)
     run("fit", table, "--label", "type", "-o", folder / "plain.hope", *QUICK)
     return folder / "plain.hope"
+
+
+@pytest.fixture(scope="session")
+def unlabelled_model(run, tmp_path_factory):
+    """A model of size and age that has seen no label; the column of labels is beside it."""
+    folder = tmp_path_factory.mktemp("unlabelled")
+    table = write_cells(folder / "cells.csv", tissue=None, cell=None)
+    options = ("--unlabelled", "--label", "type", "--perplexity", "5")
+    run("fit", table, *options, "-o", folder / "cells.hope", *QUICK)
+    return folder / "cells.hope"

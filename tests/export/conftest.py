@@ -57,6 +57,14 @@ def shope():
     return fitted("S-HOPE")
 
 
+@pytest.fixture(scope="session", params=["joint", None], ids=["landmarks", "pairs"])
+def unlabelled(request):
+    """A model of the same rows, which has seen no label."""
+    X, _ = load_iris(return_X_y=True)
+    model = SHOPE(exemplars=request.param, perplexity=5, **SMALL)
+    return model.fit(np.c_[X, np.full(len(X), 7.0)])
+
+
 @pytest.fixture(scope="session")
 def rows():
     """Iris as float32, with the column that is always 7."""

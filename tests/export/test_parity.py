@@ -137,3 +137,10 @@ def test_rows_that_overflow_are_told_to_be_given(tmp_path):
     model.exemplars_ = 1e6 * model.exemplars_
     with pytest.raises(CannotExport, match="give rows to check the export with"):
         to_onnx(model, tmp_path / "m.onnx")
+
+
+def test_points_that_are_elsewhere_are_refused_without_labels_too(unlabelled):
+    with pytest.raises(CannotExport, match="would put rows elsewhere"):
+        parity.check_parity(
+            unlabelled, formula_of(unlabelled), lambda given: (unlabelled.transform(given) + 1,)
+        )

@@ -14,6 +14,8 @@ def fit_command(model: Any, output: str) -> str:
     words = ["hopefold", "fit", "TABLE", "-o", output]
     if kind != "SHOPE":
         words += ["--method", kind.lower()]
+    if not len(model.classes_):
+        words += ["--unlabelled"]
     columns = model.columns_
     if columns is not None:
         words += ["--label", columns.label] if columns.label else []

@@ -1,9 +1,8 @@
-"""``hopefold evaluate``: how good a model is on labelled rows, and what it saves."""
+"""``hopefold evaluate``: how good a model is on rows, labelled if it can be, and what it saves."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -43,7 +42,11 @@ def evaluate(
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Show errors, confusion, calibration and speed-ups."""
+    """Show errors, confusion, calibration and speed-ups.
+
+    Of a model without labels: how far its neighbours can be trusted, and what five neighbours in
+    the map say of labels that it has not seen.
+    """
     if output is not None:
         outputs.check_target(output, (".json",), force=force, reads=[model, data])
     fitted = reading.load_model(model)
@@ -54,17 +57,23 @@ def evaluate(
         "ignore_extra": ignore_extra,
     }
     table = reading.read_for(fitted, data, label, **wishes)
-    y = reading.labels_of(table, data, fitted.classes_)
-    table, references = replace(table, y=y), None
+    references = None
     if training is not None:
         references = reading.read_for(fitted, training, label, **wishes)
-        y_training = reading.labels_of(references, training, fitted.classes_)
-        references = replace(references, y=y_training)
-    shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {len(y):,} rows")
-    found = _learned_from(fitted, table) | _errors(fitted, table, references)
-    found |= _judged(fitted, table)
-    speed = _speed_ups(fitted, table, references or table)
-    found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}
+        references = reading.labelled(fitted, references, training)
+    n_rows = table.X.shape[0]
+    shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {n_rows:,} rows")
+    found = _learned_from(fitted, table) | _neighbours(fitted, table)
+    if len(fitted.classes_) or table.y is not None:
+        table = reading.labelled(fitted, table, data)
+        _tell_unlabelled(n_rows - table.X.shape[0])
+        found |= _errors(fitted, table, references)
+    else:
+        shown.say(f"\n{data} has no labels that are known: --label COLUMN judges the map by some.")
+    if len(fitted.classes_):
+        found |= _judged(fitted, table)
+        speed = _speed_ups(fitted, table, references or table)
+        found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}
     if output is not None:
         outputs.write(output, (json.dumps(found, indent=2) + "\n").encode())
         shown.say(f"\nwrote {output}")
@@ -82,6 +91,23 @@ def _learned_from(fitted: Any, table: Table) -> dict[str, Any]:
     return {"share_learned": share}
 
 
+def _neighbours(fitted: Any, table: Table) -> dict[str, Any]:
+    """How far neighbours in the map are neighbours, where they were to be kept."""
+    from hopefold.evaluation import trustworthiness
+
+    if not getattr(fitted, "structure_", 0):
+        return {}
+    found = trustworthiness(fitted, table.X, fitted.transform(table))
+    if found is not None:
+        shown.say(f"trustworthiness {found:.3f} of 1: so far are neighbours in the map neighbours.")
+    return {"trustworthiness": found}
+
+
+def _tell_unlabelled(n_rows: int) -> None:
+    if n_rows:
+        shown.say(f"{n_rows:,} of them have no label, and are not judged.")
+
+
 def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, Any]:
     """Against the model's own references, and of 5-NN in the map and in all columns."""
     import numpy as np
@@ -90,7 +116,9 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
     from hopefold.evaluation import knn_error, left_out_error
 
     y = np.asarray(table.y)
-    errors = {"references": float(np.mean(fitted.predict(table) != y))}
+    errors = {}
+    if len(fitted.classes_):
+        errors["references"] = float(np.mean(fitted.predict(table) != y))
     points = fitted.transform(table)
     some = slice(None, BRUTE_FORCE_ROWS)
     raw = None
@@ -112,12 +140,13 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
     n_some = min(len(y), BRUTE_FORCE_ROWS)
     first = f", first {n_some:,} rows" if n_some < len(y) else ""
     names = {
-        "references": f"{len(fitted.reference_labels_):,} {what} in the map",
+        "references": f"{len(fitted.reference_embedding_):,} {what} in the map",
         "map_5nn": "5-NN in the map",
         "all_columns_5nn": f"5-NN in all {fitted.n_features_in_:,} columns, scaled{first}",
     }
     rows = [(names[name], shown.percent(error)) for name, error in errors.items()]
-    shown.table(f"Errors; 5-NN among {among}", ("", "error"), rows)
+    unseen = "" if len(fitted.classes_) else ", by labels that the fit never saw"
+    shown.table(f"Errors{unseen}; 5-NN among {among}", ("", "error"), rows)
     return {"n_rows": len(y), "errors": errors}
 
 

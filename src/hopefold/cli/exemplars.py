@@ -33,8 +33,9 @@ def exemplars(
     fitted = reading.load_model(model)
     if fitted.exemplars_ is None:
         raise InvalidInput(
-            f"{model} has no exemplars, it compares with all {len(fitted.reference_labels_):,} "
-            "training rows: fit with --exemplars kmeans, or --method shope."
+            f"{model} has no exemplars, it {'compares with' if len(fitted.classes_) else 'keeps'} "
+            f"all {len(fitted.reference_embedding_):,} training rows: fit with --exemplars kmeans, "
+            "or --method shope."
         )
     if output.suffix.lower() in outputs.PICTURES:
         _draw(fitted, shape, output)
@@ -42,13 +43,16 @@ def exemplars(
         names = getattr(fitted, "feature_names_in_", None)
         if names is None:
             names = [f"x{number}" for number in range(fitted.n_features_in_)]
-        label = (fitted.columns_ and fitted.columns_.label) or "class"
-        columns = {label: fitted.exemplar_labels_}
-        columns |= {str(n): column for n, column in zip(names, fitted.exemplars_.T, strict=True)}
-        arrays = {"X": fitted.exemplars_, "y": fitted.exemplar_labels_, "names": names}
+        columns = {str(n): column for n, column in zip(names, fitted.exemplars_.T, strict=True)}
+        arrays = {"X": fitted.exemplars_, "names": names}
+        if fitted.exemplar_labels_ is not None:
+            label = (fitted.columns_ and fitted.columns_.label) or "class"
+            columns = {label: fitted.exemplar_labels_} | columns
+            arrays["y"] = fitted.exemplar_labels_
         outputs.write_table(output, columns, arrays)
     if output != outputs.STDOUT:
-        shown.say(f"wrote {output} ({len(fitted.exemplars_)} exemplars, {outputs.size(output)})")
+        what = "landmarks" if fitted.exemplar_labels_ is None else "exemplars"
+        shown.say(f"wrote {output} ({len(fitted.exemplars_)} {what}, {outputs.size(output)})")
 
 
 def _draw(fitted: Any, shape: tuple[int, int] | None, output: Path) -> None:

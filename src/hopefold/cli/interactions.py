@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,11 +67,16 @@ def interactions(
         )
     rows: dict[str, Any] = {}
     if data is not None:
+        import numpy as np
+
         table = reading.read_for(
             fitted, data, label, drop=drop, missing=missing, ignore_extra=ignore_extra
         )
-        rows["X"] = table.X
-        rows["y"] = None if table.y is None else reading.labels_of(table, data, fitted.classes_)
+        if table.y is not None:
+            table = reading.labelled(fitted, table, data)
+        elif not len(fitted.classes_):  # it has none to say instead
+            table = replace(table, y=np.full(table.X.shape[0], "all rows"))
+        rows = {"X": table.X, "y": table.y}
     asked = rows | {"units": units, "feature_names": _names(fitted)}
     found = fitted.interactions(top, order=order, **asked)
     if not len(found):
@@ -107,11 +113,14 @@ def _show(found: Any, fitted: Any) -> None:
     on_screen = ("term", "weight", *(f"y{n + 1}" for n in range(found.coefficients.shape[1])))
     rows = [[_cell(row[name]) for name in on_screen] for row in found.rows()]
     if found.deviations is not None:
-        for row, deviation, moved in zip(rows, found.deviations, found.shifts, strict=True):
-            ends = sorted({int(moved.argmin()), int(moved.argmax())}, key=lambda k: moved[k])
+        on_screen = ("term", "deviation", *on_screen[2:])
+        for row, deviation in zip(rows, found.deviations, strict=True):
             row[1] = _cell(float(deviation))
+    if found.deviations is not None and len(found.classes) > 1:
+        for row, moved in zip(rows, found.shifts, strict=True):
+            ends = sorted({int(moved.argmin()), int(moved.argmax())}, key=lambda k: moved[k])
             row.append(", ".join(f"{found.classes[k]} {moved[k]:+.2g}" for k in ends))
-        on_screen = ("term", "deviation", *on_screen[2:], "moves most")
+        on_screen = (*on_screen, "moves most")
     title = f"Products that drive the map of {shown.title_of(fitted)}, by {by}"
     shown.table(title, on_screen, rows)
     lines = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,7 @@ def read_for(
 ) -> Table:
     """The rows of a table as the model was fitted on them."""
     from hopefold.data.tables import read_table
+    from hopefold.estimators.checks import is_missing
 
     columns = columns_of(model)
     table = read_table(
@@ -85,6 +87,7 @@ def read_for(
         columns=columns,
         ignore_extra=ignore_extra,
         may_be_empty=may_be_empty,
+        missing_labels=not len(model.classes_) or is_missing(getattr(model, "missing_label", ())),
     )
     n_columns, expected = table.X.shape[1], model.n_features_in_
     if n_columns != expected:
@@ -95,6 +98,19 @@ def read_for(
             f"{expected}{what}: leave others out (--drop, --id), or name the label (--label)."
         )
     return table
+
+
+def labelled(model: Any, table: Table, data: Path) -> Table:
+    """The rows that have a label, with labels as the model writes them."""
+    from hopefold.data.gaps import some_rows
+    from hopefold.evaluation import labelled_rows
+
+    y = labels_of(table, data, model.classes_ if len(model.classes_) else None)
+    known = labelled_rows(model, y)
+    if not known.any():
+        raise InvalidInput(f"every label of {data} is missing: say where others are (--label).")
+    table = replace(table, y=y)
+    return table if known.all() else some_rows(table, known)
 
 
 def labels_of(table: Table, data: Path, classes: ndarray | None = None) -> ndarray:
@@ -112,5 +128,5 @@ def labels_of(table: Table, data: Path, classes: ndarray | None = None) -> ndarr
     y = np.asarray(table.y)
     if classes is None or (y.dtype.kind in "OU") == (classes.dtype.kind in "OU"):
         return y
-    known = {str(label): label for label in classes.tolist()}
+    known = {str(label): label for label in classes.tolist()} | {"None": None}
     return np.array([known.get(str(label), str(label)) for label in y.tolist()], dtype=object)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hopefold.cli import options, outputs, reading, shown
 from hopefold.cli.commands import fit_command
+from hopefold.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from hopefold.report.scene import Scene
 
 
 def report(
@@ -43,7 +47,14 @@ def report(
     table = reading.read_for(
         fitted, data, label, ids=ids, drop=drop, missing=missing, ignore_extra=ignore_extra
     )
-    y = reading.labels_of(table, data, fitted.classes_)
+    named = len(fitted.classes_) > 0
+    y: Any = None
+    if named or table.y is not None:
+        y = reading.labels_of(table, data, fitted.classes_ if named else None)
+    if permutations and not named:
+        raise InvalidParameter(
+            f"--permutations shuffles labels, and {model} was learned without any: leave it out."
+        )
     from hopefold.evaluation import permutation_test
     from hopefold.report import words
     from hopefold.report.render import write_report
@@ -58,17 +69,32 @@ def report(
         image_shape=shape or table.image_shape or reading.columns_of(fitted).image_shape,
         commands=(
             fit_command(fitted, str(model)),
-            f"hopefold report {quote(str(model))} {quote(str(data))} -o {quote(str(output))}",
+            _report_command(model, data, label, output),
         ),
         title=title or f"{shown.title_of(fitted)} of {data.name}",
         permutation=permutation_test(fitted, table.X, y, permutations) if permutations else None,
     )
     with outputs.writing(output):
         write_report(scene, output)
-    if scene.judgement.share_learned:
-        shown.say(
-            f"About {scene.judgement.share_learned:.0%} of these rows were learned from: the error "
-            "shown is that of the rows held out in the fit."
-        )
+    _tell(scene)
     rows = words.count(table.X.shape[0], "row")
     shown.say(f"wrote {output} ({rows}, {outputs.size(output)})")
+
+
+def _report_command(model: Path, data: Path, label: str | None, output: Path) -> str:
+    words = [str(model), str(data), *([] if label is None else ["--label", label])]
+    return " ".join(["hopefold report", *map(quote, [*words, "-o", str(output)])])
+
+
+def _tell(scene: Scene) -> None:
+    """Rows that were learned from, and what that means; labels that were not."""
+    judged = scene.judgement or scene.neighbours
+    if judged is not None and judged.share_learned:
+        end = "."
+        if scene.judgement is not None:
+            end = ": the error shown is that of the rows held out in the fit."
+        shown.say(f"About {judged.share_learned:.0%} of these rows were learned from{end}")
+    if scene.judgement is None and not scene.n_classes:
+        shown.say("There are no labels that are known: --label COLUMN colours the map by some.")
+    elif scene.judgement is None:
+        shown.say("The colours are labels that the fit never saw.")

@@ -107,10 +107,13 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
     if data is not None:
         rows |= _reading(data)
     if model.validation_error_ is not None:
-        guessing = "" if data is None else f" (guessing: {_guessing(data)})"
+        guessing = "" if data is None else f" (guessing: {_guessing(model, data)})"
+        which = (
+            "rows" if isinstance(getattr(model, "missing_label", ()), tuple) else "labelled rows"
+        )
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
-            f"rows{guessing}"
+            f"{which}{guessing}"
         )
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
@@ -133,14 +136,14 @@ def _reading(data: Table) -> dict[str, str]:
     return rows
 
 
-def _guessing(data: Table) -> str:
+def _guessing(model: Any, data: Table) -> str:
     """The error of whoever always names the commonest class."""
     import numpy as np
 
+    from hopefold.evaluation import labelled_rows
+
     labels = np.asarray(data.y)
-    if labels.dtype == object:
-        labels = np.array([label for label in labels if label is not None])
-    _, counts = np.unique(labels, return_counts=True)
+    _, counts = np.unique(labels[labelled_rows(model, labels)], return_counts=True)
     return percent(1 - counts.max() / counts.sum())
 
 

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def find_compiler() -> list[str] | None:
 
 @contextmanager
 def compiled(content: bytes, formula: Formula, compiler: Sequence[str]) -> Iterator[Answer]:
-    """From rows to points, labels and probabilities, as the compiled file gives them."""
+    """From rows to points and, with classes, what they are, as the compiled file gives them."""
     # a library that is in use cannot be removed everywhere
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made = compile_to(Path(folder) / "model.so", content, (*compiler, *FLAGS))
@@ -74,19 +74,25 @@ def compile_to(target: Path, content: bytes, command: Sequence[str]) -> Path:
 
 def _answers(library: ctypes.CDLL, formula: Formula) -> Answer:
     numbers = ctypes.POINTER(ctypes.c_float)
-    place, judge = library.hopefold_transform, library.hopefold_predict
+    place = library.hopefold_transform
     place.argtypes, place.restype = (numbers, numbers), None
-    judge.argtypes, judge.restype = (numbers, numbers), ctypes.c_int
 
-    def answer(rows: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    def call(function: Any, rows: ndarray, n_answers: int) -> tuple[ndarray, list[Any]]:
+        answers = np.empty((len(rows), n_answers), np.float32)
+        codes = [
+            function(row.ctypes.data_as(numbers), mine.ctypes.data_as(numbers))
+            for row, mine in zip(rows, answers, strict=True)
+        ]
+        return answers, codes
+
+    def answer(rows: ndarray) -> tuple[ndarray, ...]:
         rows = np.ascontiguousarray(rows, dtype=np.float32)
-        points = np.empty((len(rows), formula.n_components), np.float32)
-        shares = np.empty((len(rows), len(formula.classes)), np.float32)
-        codes = np.empty(len(rows), int)
-        for number, row in enumerate(rows):
-            given = row.ctypes.data_as(numbers)
-            place(given, points[number].ctypes.data_as(numbers))
-            codes[number] = judge(given, shares[number].ctypes.data_as(numbers))
-        return points, formula.classes[codes], shares
+        points, _ = call(place, rows, formula.n_components)
+        if not formula.names_classes:
+            return (points,)
+        judge = library.hopefold_predict
+        judge.argtypes, judge.restype = (numbers, numbers), ctypes.c_int
+        shares, codes = call(judge, rows, len(formula.classes))
+        return points, formula.classes[np.array(codes, int)], shares
 
     return answer

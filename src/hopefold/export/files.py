@@ -29,7 +29,8 @@ def to_onnx(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = N
     """Write the scale, the map and the vote as one ONNX graph.
 
     Its input ``rows`` is float32 of shape (n, features); its outputs are ``embedding``, ``label``
-    and ``probabilities``, as of `transform`, `predict` and `predict_proba`.
+    and ``probabilities``, as of `transform`, `predict` and `predict_proba`; ``embedding`` alone of
+    a model that was learned without labels.
 
     Parameters
     ----------
@@ -69,9 +70,10 @@ def to_onnx(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = N
 def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None) -> Export:
     """Write the scale, the map and the vote as one file of C99 that needs nothing else.
 
-    It has `hopefold_transform` and `hopefold_predict`, for a row each. Compiled with
-    ``-DHOPEFOLD_MAIN`` it is a program that reads rows of CSV. It is checked where there is a C
-    compiler (the one that ``CC`` names, cc, gcc or clang); where there is none, a warning says so.
+    It has `hopefold_transform` and `hopefold_predict`, for a row each; the first alone of a model
+    that was learned without labels. Compiled with ``-DHOPEFOLD_MAIN`` it is a program that reads
+    rows of CSV. It is checked where there is a C compiler (the one that ``CC`` names, cc, gcc or
+    clang); where there is none, a warning says so.
 
     Parameters
     ----------

@@ -46,7 +46,8 @@ class Formula:
     """All that an export holds.
 
     A row is filled where it has gaps, scaled, led through the layers to a point, and judged: by the
-    mass of the Student kernel of each class's references, or by a vote of the nearest ones.
+    mass of the Student kernel of each class's references, or by a vote of the nearest ones. One
+    that was learned without labels judges nothing: it has no classes, and no codes.
     """
 
     method: str
@@ -76,6 +77,11 @@ class Formula:
         return self.layers[-1].weights.shape[0]
 
     @property
+    def names_classes(self) -> bool:
+        """Was it learned from labels?"""
+        return len(self.classes) > 0
+
+    @property
     def is_weighted(self) -> bool:
         """Do some classes count more than others?"""
         return bool((self.class_weights != 1).any())
@@ -89,13 +95,7 @@ def formula_of(model: SupervisedEmbedding) -> Formula:
             "is, such as the last step of a pipeline."
         )
     check_is_fitted(model)
-    references, codes, class_weights, n_neighbors = model._references()
-    if len(references) > MOST_REFERENCES:
-        raise CannotExport(
-            f"the model compares each row with {len(references):,} training rows, and an exported "
-            f"one with {MOST_REFERENCES:,} references at the most: fit with exemplars "
-            "(exemplars='kmeans', or HOPE and SHOPE with their own)."
-        )
+    references, codes, class_weights, n_neighbors = _judges(model)
     names = getattr(model, "feature_names_in_", None)
     _check_scale(model.scale_, names)
     columns = model.columns_
@@ -112,6 +112,20 @@ def formula_of(model: SupervisedEmbedding) -> Formula:
         feature_names=None if names is None else tuple(map(str, names)),
         columns=columns,
     )
+
+
+def _judges(model: SupervisedEmbedding) -> tuple[ndarray, ndarray, ndarray, int | None]:
+    """The references, their classes and weights; without labels, where the references lie alone."""
+    if not len(model.classes_):
+        return model.reference_embedding_, np.empty(0, int), np.empty(0), None
+    judges = model._references()
+    if len(judges[0]) > MOST_REFERENCES:
+        raise CannotExport(
+            f"the model compares each row with {len(judges[0]):,} training rows, and an exported "
+            f"one with {MOST_REFERENCES:,} references at the most: fit with exemplars "
+            "(exemplars='kmeans', or HOPE and SHOPE with their own)."
+        )
+    return judges
 
 
 def _check_scale(scale: Scale, names: ndarray | None) -> None:

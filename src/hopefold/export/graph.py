@@ -81,7 +81,7 @@ class Nodes:
 
 
 def to_bytes(formula: Formula) -> bytes:
-    """The content of an ONNX file: from rows to points, labels and probabilities."""
+    """The content of an ONNX file: from rows to points and, with classes, what they are."""
     n_bytes = sum(layer.weights.nbytes for layer in formula.layers)
     if n_bytes > MOST_BYTES:
         raise CannotExport(
@@ -93,8 +93,9 @@ def to_bytes(formula: Formula) -> bytes:
     for number, layer in enumerate(formula.layers):
         last = number == len(formula.layers) - 1
         units = _layer(nodes, layer, units, name=OUTPUTS[0] if last else f"units_{number}")
-    mass = _by_kernel if formula.n_neighbors is None else _by_vote
-    _decided(nodes, formula, mass(nodes, formula, _distances(nodes, formula, units)))
+    if formula.names_classes:
+        mass = _by_kernel if formula.n_neighbors is None else _by_vote
+        _decided(nodes, formula, mass(nodes, formula, _distances(nodes, formula, units)))
     return _model(nodes, formula)
 
 
@@ -217,11 +218,12 @@ def _model(nodes: Nodes, formula: Formula) -> bytes:
         (label_kind, ["n"]),
         (kinds.FLOAT, ["n", len(formula.classes)]),
     )
+    outputs = zip(OUTPUTS, shapes, strict=True)
     graph = onnx.helper.make_graph(
         nodes.nodes,
         "hopefold",
         [make(INPUT, kinds.FLOAT, ["n", formula.n_features])],
-        [make(name, *shape) for name, shape in zip(OUTPUTS, shapes, strict=True)],
+        [make(name, *shape) for name, shape in outputs if name in outputs_of(formula)],
         nodes.constants,
     )
     model = onnx.helper.make_model(
@@ -235,6 +237,11 @@ def _model(nodes: Nodes, formula: Formula) -> bytes:
     onnx.checker.check_model(model, full_check=True)
     content: bytes = model.SerializeToString()
     return content
+
+
+def outputs_of(formula: Formula) -> tuple[str, ...]:
+    """All three; the points alone where there are no classes."""
+    return OUTPUTS if formula.names_classes else OUTPUTS[:1]
 
 
 def notes(formula: Formula) -> dict[str, str]:
@@ -258,7 +265,7 @@ def notes(formula: Formula) -> dict[str, str]:
 
 
 class Session:
-    """An ONNX file at work: rows in, points, labels and probabilities out."""
+    """An ONNX file at work: rows in, points out, and labels and probabilities where it has them."""
 
     def __init__(self, content: bytes) -> None:
         _, onnxruntime = need_onnx()
@@ -270,7 +277,8 @@ class Session:
             content, options, providers=["CPUExecutionProvider"]
         )
 
-    def __call__(self, rows: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Points, labels, probabilities."""
-        points, labels, shares = self._session.run(OUTPUTS, {INPUT: rows})
-        return points, labels, shares
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def __call__(self, rows: ndarray) -> tuple[ndarray, ...]:
+        """Points, labels, probabilities; or points alone."""
+        return tuple(self._session.run(self._outputs, {INPUT: rows}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,8 @@ NOISE, GAPS = 0.5, 0.05
 #: Distances that are computed at once.
 CHUNK = 10_000_000
 
-#: From float32 rows to points, labels and probabilities.
-Answer = Callable[["ndarray"], tuple["ndarray", "ndarray", "ndarray"]]
+#: From float32 rows to points, labels and probabilities; to points alone if there are no classes.
+Answer = Callable[["ndarray"], tuple["ndarray", ...]]
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,20 @@ class Parity:
     largest_difference: float
     relative_difference: float
     #: Rows that are not at a border of two classes; the labels of all of these were the same.
-    n_clear: int
+    #: ``None`` where there are no classes.
+    n_clear: int | None
 
     def __str__(self) -> str:
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        points = (
+            f"checked on {rows}: points differ by {self.largest_difference:.1e} at "
+            f"the most ({self.relative_difference:.1e} of the map's range)"
+        )
+        if self.n_clear is None:
+            return f"{points}; there are no labels, as there were none in the fit"
         unclear = self.n_rows - self.n_clear
         border = f" but {unclear:,} at a border" if unclear else ""
-        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
-        return (
-            f"checked on {rows}: points differ by {self.largest_difference:.1e} at "
-            f"the most ({self.relative_difference:.1e} of the map's range), labels are equal on "
-            f"all{border}"
-        )
+        return f"{points}, labels are equal on all{border}"
 
 
 def check_parity(
@@ -73,7 +76,7 @@ def check_parity(
         given = rows.astype(np.float32)
     filled = given if model.columns_ is None else model.columns_.fill(given)
     try:
-        points, labels, shares = _asked(model, filled)
+        points, *judged = _asked(model, filled)
         if rows.dtype != np.float32:
             _warn_of_rounding(model, formula, rows, points)
     except InvalidInput as error:
@@ -84,7 +87,7 @@ def check_parity(
             "with (data, or --data TABLE)."
         ) from error
     size = np.maximum(_range(formula.references), np.abs(points).max(axis=1))
-    found, found_labels, found_shares = _in_chunks(answer, given, formula)
+    found, *found_judged = _in_chunks(answer, given, formula)
     off = np.abs(found - points).max(axis=1)
     relative = off / size
     if not (relative <= TOLERANCE).all():  # nor is NaN
@@ -92,16 +95,26 @@ def check_parity(
             f"the export would put rows elsewhere than the model does, by {relative.max():.1e} of "
             f"the map's range, and {TOLERANCE:g} may be: nothing is written. Please report it."
         )
-    clear = _clear(formula, points, shares, off + ROUNDING * size)
-    expected = np.asarray(labels)[clear]
-    differ = found_labels[clear] != expected
+    n_clear = None
+    if formula.names_classes:
+        clear = _clear(formula, points, judged[1], off + ROUNDING * size)
+        _check_classes(judged, found_judged, clear, off)
+        n_clear = int(clear.sum())
+    return Parity(len(rows), float(off.max()), float(relative.max()), n_clear)
+
+
+def _check_classes(
+    judged: Sequence[ndarray], found: Sequence[ndarray], clear: ndarray, off: ndarray
+) -> None:
+    """Are labels and probabilities the same, wherever a row is not at a border?"""
+    (labels, shares), (found_labels, found_shares) = judged, found
+    differ = found_labels[clear] != np.asarray(labels)[clear]
     alike = np.abs(found_shares - shares).max(axis=1)[clear] <= MARGIN + 2 * off[clear]
     if differ.any() or not alike.all():
         raise CannotExport(
-            f"the export would judge {int((differ | ~alike).sum()):,} of {len(rows):,} rows "
+            f"the export would judge {int((differ | ~alike).sum()):,} of {len(clear):,} rows "
             "otherwise than the model does: nothing is written. Please report it."
         )
-    return Parity(len(rows), float(off.max()), float(relative.max()), int(clear.sum()))
 
 
 def some_rows(model: SupervisedEmbedding, formula: Formula) -> Float[ndarray, "n features"]:
@@ -140,19 +153,20 @@ def _rows_of(model: SupervisedEmbedding, data: Any) -> Float[ndarray, "n feature
     return rows
 
 
-def _asked(model: SupervisedEmbedding, rows: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+def _asked(model: SupervisedEmbedding, rows: ndarray) -> tuple[ndarray, ...]:
     """What the model itself says."""
     table = Table(rows, None, names=getattr(model, "feature_names_in_", None))
     points = np.asarray(model.transform(table))
+    if not len(model.classes_):
+        return (points,)
     return points, model.predict(table), model.predict_proba(table)
 
 
-def _in_chunks(answer: Answer, rows: ndarray, formula: Formula) -> tuple[ndarray, ndarray, ndarray]:
+def _in_chunks(answer: Answer, rows: ndarray, formula: Formula) -> tuple[ndarray, ...]:
     """All answers, with bounded memory for the distances to the references."""
     step = max(1, CHUNK // formula.references.size)
     parts = [answer(rows[start : start + step]) for start in range(0, len(rows), step)]
-    points, labels, shares = (np.concatenate(kind) for kind in zip(*parts, strict=True))
-    return points, labels, shares
+    return tuple(np.concatenate(kind) for kind in zip(*parts, strict=True))
 
 
 def _clear(

@@ -45,16 +45,23 @@ HEAD = """\
 
    void hopefold_transform(const float *row, float *point);
        where a row of HOPEFOLD_FEATURES numbers lies: HOPEFOLD_COMPONENTS numbers
-   int hopefold_predict(const float *row, float *probabilities);
-       the number of its class in hopefold_classes, and HOPEFOLD_CLASSES probabilities;
-       -1 if the row has a missing value, or lies so far outside that its point is no number
-
+{predict}
    {missing}
    Nothing is allocated, and nothing is kept between calls. {n_bytes} bytes of tables.
    To try it on rows of CSV: cc -std=c99 -O2 -DHOPEFOLD_MAIN FILE.c -o model -lm
 */
 #include <math.h>
 #include <stddef.h>
+"""
+
+PREDICT = """\
+   int hopefold_predict(const float *row, float *probabilities);
+       the number of its class in hopefold_classes, and HOPEFOLD_CLASSES probabilities;
+       -1 if the row has a missing value, or lies so far outside that its point is no number
+"""
+
+NO_CLASSES = """\
+   It was learned without labels: HOPEFOLD_CLASSES is 0, and there is no hopefold_predict.
 """
 
 
@@ -69,14 +76,14 @@ def to_text(formula: Formula) -> str:
     parts = [
         _head(formula, n_bytes),
         _sizes(formula),
-        _texts("hopefold_classes", _class_names(formula)),
+        *([_texts("hopefold_classes", _class_names(formula))] if formula.names_classes else []),
         *([_texts("hopefold_features", formula.feature_names)] if formula.feature_names else []),
         *(_table(name, table) for name, table in tables.items()),
         _scale(tables),
         *(_piece(name) for name in _pieces_of_layers(formula)),
         _transform(formula, tables),
-        *map(_piece, ("distance", "kernel" if formula.n_neighbors is None else "vote")),
-        *map(_piece, ("predict", "main")),
+        *map(_piece, _pieces_of_judging(formula)),
+        _piece("main"),
     ]
     return "\n".join(parts)
 
@@ -91,6 +98,7 @@ def _head(formula: Formula, n_bytes: int) -> str:
     return HEAD.format(
         method=formula.method,
         version=hopefold.__version__,
+        predict=PREDICT if formula.names_classes else NO_CLASSES,
         missing="There must be no missing value." if formula.fills is None else filled,
         n_bytes=f"{n_bytes:,}",
     )
@@ -101,8 +109,9 @@ def _sizes(formula: Formula) -> str:
         "FEATURES": formula.n_features,
         "COMPONENTS": formula.n_components,
         "CLASSES": len(formula.classes),
-        "REFERENCES": len(formula.references),
     }
+    if formula.names_classes:
+        sizes["REFERENCES"] = len(formula.references)
     if formula.n_neighbors is not None:
         sizes["NEIGHBORS"] = formula.n_neighbors
     lines = [f"#define HOPEFOLD_{name} {size}" for name, size in sizes.items()]
@@ -117,6 +126,8 @@ def _tables(formula: Formula) -> Iterator[tuple[str, ndarray]]:
     for number, layer in enumerate(formula.layers):
         for name, table in _layer_tables(layer):
             yield f"layer_{number}_{name}", table
+    if not formula.names_classes:
+        return
     yield "references", formula.references.astype(np.float32)
     yield "reference_classes", formula.codes.astype(label_type(len(formula.classes)))
     yield "class_weights", formula.class_weights.astype(np.float32)
@@ -171,6 +182,11 @@ def _pieces_of_layers(formula: Formula) -> Iterable[str]:
     if True in coarse:
         yield "weigh_int8"
     yield from dict.fromkeys(layer.shape for layer in formula.layers if layer.shape in SHAPES)
+
+
+def _pieces_of_judging(formula: Formula) -> Iterable[str]:
+    if formula.names_classes:
+        yield from ("distance", "kernel" if formula.n_neighbors is None else "vote", "predict")
 
 
 def _transform(formula: Formula, tables: dict[str, ndarray]) -> str:

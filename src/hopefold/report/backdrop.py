@@ -22,14 +22,14 @@ class Backdrop:
     """A square of cells, the first row at the top.
 
     ``codes`` are the classes that a row would be given there, ``certainty`` how far the most
-    probable class is ahead of the next, from 0 to 1; ``density`` counts all rows, where only some
-    are drawn.
+    probable class is ahead of the next, from 0 to 1; ``None`` for a model that names no classes.
+    ``density`` counts all rows, where only some are drawn.
     """
 
     low: ndarray
     high: ndarray
-    codes: ndarray
-    certainty: ndarray
+    codes: ndarray | None
+    certainty: ndarray | None
     density: ndarray | None
 
 
@@ -40,6 +40,15 @@ def make_backdrop(
     centre, half = (low + high) / 2, float((high - low).max())
     low, high = centre - half, centre + half
     edges = np.linspace(low, high, N_CELLS + 1)
+    codes, certainty = _regions(model, edges) if len(model.classes_) else (None, None)
+    density = None
+    if with_density:
+        counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=[edges[:, 0], edges[:, 1]])
+        density = counts.T[::-1]
+    return Backdrop(low=low, high=high, codes=codes, certainty=certainty, density=density)
+
+
+def _regions(model: SupervisedEmbedding, edges: ndarray) -> tuple[ndarray, ndarray]:
     middles = (edges[1:] + edges[:-1]) / 2
     x, y = np.meshgrid(middles[:, 0], middles[::-1, 1])
     places = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
@@ -49,14 +58,4 @@ def make_backdrop(
         codes.append(shares.argmax(axis=1))
         certainty.append(first - second)
     square = (N_CELLS, N_CELLS)
-    density = None
-    if with_density:
-        counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=[edges[:, 0], edges[:, 1]])
-        density = counts.T[::-1]
-    return Backdrop(
-        low=low,
-        high=high,
-        codes=np.concatenate(codes).reshape(square),
-        certainty=np.concatenate(certainty).reshape(square),
-        density=density,
-    )
+    return np.concatenate(codes).reshape(square), np.concatenate(certainty).reshape(square)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
+#: Images side by side that are of no class.
+ACROSS = 16
+
+
 class Drawing(Figure):
     """A figure that a notebook shows, whichever backend matplotlib has there."""
 
@@ -145,7 +149,7 @@ def _draw_points(
 
 def draw_gallery(
     exemplars: ndarray,
-    labels: ndarray,
+    labels: ndarray | None,
     image_shape: tuple[int, int],
     *,
     limits: tuple[float, float] | None = None,
@@ -153,6 +157,7 @@ def draw_gallery(
 ) -> Figure:
     """The exemplars as images: a column a class, a row for each of its exemplars.
 
+    Landmarks of a map without labels (``labels`` None) are line after line, as they come.
     ``limits`` are the values of white and black, best those of the data; by default the lowest and
     the highest value of the exemplars.
     """
@@ -160,7 +165,7 @@ def draw_gallery(
 
 
 def draw_galleries(
-    galleries: Mapping[str, tuple[ndarray, ndarray]],
+    galleries: Mapping[str, tuple[ndarray, ndarray | None]],
     image_shape: tuple[int, int],
     *,
     limits: tuple[float, float] | None = None,
@@ -170,13 +175,18 @@ def draw_galleries(
 
     ``limits`` as in `draw_gallery`.
     """
-    shapes = [np.unique(labels, return_counts=True)[1] for _, labels in galleries.values()]
+    columns = {
+        name: np.arange(len(images)) % ACROSS if labels is None else labels
+        for name, (images, labels) in galleries.items()
+    }
+    shapes = [np.unique(labels, return_counts=True)[1] for labels in columns.values()]
     heights = [counts.max() + 0.9 for counts in shapes]
     width = 1 + max(len(counts) for counts in shapes)
     figure = Drawing(figsize=(width, sum(heights) + 0.4 * bool(title)), layout="constrained")
     parts = figure.subfigures(len(galleries), height_ratios=heights, squeeze=False)[:, 0]
     for part, (name, (exemplars, labels)) in zip(parts, galleries.items(), strict=True):
-        _draw_images(part, exemplars, labels, image_shape, limits)
+        named = labels is not None
+        _draw_images(part, exemplars, columns[name], image_shape, limits, named=named)
         if name:
             part.suptitle(name)
     if title:
@@ -190,6 +200,8 @@ def _draw_images(
     labels: ndarray,
     image_shape: tuple[int, int],
     limits: tuple[float, float] | None,
+    *,
+    named: bool,
 ) -> None:
     classes, counts = np.unique(labels, return_counts=True)
     n_rows = counts.max()
@@ -202,7 +214,8 @@ def _draw_images(
             axes.set_axis_off()
             if row < len(mine):
                 axes.imshow(mine[row].reshape(image_shape), cmap="gray_r", vmin=low, vmax=high)
-        grid[0, column].set_title(plain(label), fontsize=11)
+        if named:
+            grid[0, column].set_title(plain(label), fontsize=11)
 
 
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import bdtr
 
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.learning import TRUSTED_NEIGHBORS
 from hopefold.evaluation import (
     FLOAT,
     Kept,
@@ -18,6 +19,7 @@ from hopefold.evaluation import (
     kept_by_model,
     knn_error,
     left_out_error,
+    trustworthiness,
 )
 from hopefold.training.loop import Run
 
@@ -57,6 +59,66 @@ class Judgement:
     speed_up: SpeedUp
     permutation: PermutationTest | None
     share_learned: float | None
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How far a map keeps neighbours, where it was to.
+
+    ``share`` is that of the loss which asked for it. ``trust`` is the trustworthiness of the rows
+    given, ``held_out`` that of rows held out in the fit. For a map without labels, ``error`` is
+    that of five neighbours in it about labels that the fit never saw, and ``guess`` that of naming
+    the commonest of these; ``kept`` is what is needed to place a row, and ``baseline`` the rows.
+    """
+
+    share: float
+    trust: float | None
+    held_out: float | None
+    error: float | None
+    guess: float | None
+    n_judged: int
+    by_learned: bool
+    n_learned: int
+    kept: Kept
+    baseline: Kept
+    share_learned: float | None
+
+
+def look_around(
+    model: SupervisedEmbedding,
+    X: Any,
+    points: ndarray,
+    true: ndarray,
+    labelled: ndarray,
+    training: ndarray,
+    share_learned: float | None = None,
+) -> Neighbours | None:
+    """Do neighbours in the map belong together? ``None`` if nobody had asked for it."""
+    share = float(getattr(model, "structure_", 0))
+    if not share and len(model.classes_):
+        return None
+    error = guess = None
+    judged = labelled
+    by_learned = bool((training & labelled).any() and (~training & labelled).any())
+    if labelled.any() and not len(model.classes_):
+        learned = training[labelled] if by_learned else np.zeros(labelled.sum(), bool)
+        error = _neighbors_error(points[labelled], true[labelled], learned)
+        judged = labelled & ~training if by_learned else labelled
+        guess = float(1 - np.bincount(true[judged]).max() / judged.sum())
+    n_learned = model.n_rows_ or len(points)
+    return Neighbours(
+        share=share,
+        trust=trustworthiness(model, X, points),
+        held_out=_trust_held_out(model, true[labelled]),
+        error=error,
+        guess=guess,
+        n_judged=int(judged.sum()),
+        by_learned=by_learned,
+        n_learned=n_learned,
+        kept=kept_by_model(model),
+        baseline=Kept(n_learned, FLOAT * n_learned * model.n_features_in_),
+        share_learned=share_learned,
+    )
 
 
 def judge(
@@ -104,11 +166,25 @@ def _against_guessing(
     if not n_judged:
         if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
             return None, None
-        n_judged = round(model.settings_["validation_fraction"] * model.n_rows_)
+        n_judged = round(model.settings_["validation_fraction"] * _n_labelled(model, true))
         n_mistaken = round(Run(model.n_iter_, model.history_).late_error * n_judged)
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())
     return guess, float(bdtr(n_mistaken, n_judged, guess))
+
+
+def _trust_held_out(model: SupervisedEmbedding, true: ndarray) -> float | None:
+    """As the fit has found it; of a handful of rows it is another figure, and says nothing."""
+    n_rows = _n_labelled(model, true) if len(model.classes_) else model.n_rows_ or 0
+    few = model.settings_["validation_fraction"] * n_rows < 3 * TRUSTED_NEIGHBORS
+    return None if few else model.trustworthiness_
+
+
+def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:
+    """Rows that were learned from with a label; where some had none, as many as are known here."""
+    n_rows = model.n_rows_ or len(true)
+    all_had = isinstance(model.settings_.get("missing_label", ()), tuple | list)
+    return n_rows if all_had else min(n_rows, len(true))
 
 
 def _neighbors_error(points: ndarray, true: ndarray, training: ndarray) -> float | None:

@@ -13,7 +13,6 @@ from PIL import Image
 from hopefold.report.backdrop import Backdrop
 from hopefold.report.forces import Forces
 from hopefold.report.looks import Columns, Images
-from hopefold.report.palette import class_colours
 from hopefold.report.scene import Scene
 
 if TYPE_CHECKING:
@@ -45,21 +44,21 @@ def payload(scene: Scene) -> dict[str, Any]:
     """The scene as plain data; thumbnails are apart, in `thumbnail_sheets`."""
     code = np.uint8 if len(scene.classes) <= 256 else np.uint16
     low, high = scene.frame
-    shares = np.rint(65_535 * scene.shares)
     sampled = len(scene.numbers) < scene.n_rows
     return {
         "classes": scene.classes,
-        "colours": class_colours(len(scene.classes)),
+        "colours": scene.colours,
         "n_rows": scene.n_rows,
-        "n_leading": scene.leading.shape[1],
+        "n_leading": 0 if scene.leading is None else scene.leading.shape[1],
         "numbers": array(scene.numbers, np.uint32) if sampled else None,
         "ids": scene.ids,
         "x": array(scene.points[:, 0], np.float32),
         "y": array(scene.points[:, 1], np.float32),
         "true": array(scene.true, code),
-        "predicted": array(scene.predicted, code),
-        "leading": array(scene.leading, code),
-        "shares": array(shares, np.uint16),
+        "unlabelled": scene.unlabelled,
+        "predicted": None if scene.predicted is None else array(scene.predicted, code),
+        "leading": None if scene.leading is None else array(scene.leading, code),
+        "shares": None if scene.shares is None else array(_whole(scene.shares), np.uint16),
         "flags": array(scene.training + 2 * scene.far, np.uint8),
         "frame": [low.tolist(), high.tolist()],
         "backdrop": _backdrop(scene),
@@ -74,6 +73,11 @@ def array(values: ndarray, dtype: Any) -> dict[str, str]:
     """An array as the type that it has in a page, and its bytes, little-endian."""
     small = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
     return {"type": np.dtype(dtype).name, "bytes": b64encode(small.tobytes()).decode()}
+
+
+def _whole(shares: ndarray) -> ndarray:
+    numbers: ndarray = np.rint(65_535 * shares)
+    return numbers
 
 
 def image_uri(pixels: ndarray) -> str:
@@ -110,16 +114,16 @@ def _backdrop(scene: Scene) -> dict[str, Any]:
     return {
         "low": back.low.tolist(),
         "high": back.high.tolist(),
-        "regions": image_uri(_tinted(back, len(scene.classes))),
+        "regions": None if back.codes is None else image_uri(_tinted(back, scene.colours)),
         "density": None if back.density is None else image_uri(_shaded(back.density)),
     }
 
 
-def _tinted(back: Backdrop, n_classes: int) -> ndarray:
+def _tinted(back: Backdrop, names: tuple[str, ...]) -> ndarray:
     """The regions in the colours of their classes, fainter where classes meet."""
-    colours = np.array(
-        [[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in class_colours(n_classes)]
-    )
+    assert back.codes is not None
+    assert back.certainty is not None
+    colours = np.array([[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in names])
     faint, strong = TINT
     alpha = faint + (strong - faint) * back.certainty
     return np.dstack([colours[back.codes], alpha]).astype(np.uint8)
@@ -135,11 +139,11 @@ def _shaded(density: ndarray) -> ndarray:
 def _exemplars(scene: Scene, code: Any) -> dict[str, Any] | None:
     if scene.exemplars is None:
         return None
-    points = scene.exemplars.points
+    points, codes = scene.exemplars.points, scene.exemplars.codes
     return {
         "x": array(points[:, 0], np.float32),
         "y": array(points[:, 1], np.float32),
-        "codes": array(scene.exemplars.codes, code),
+        "codes": None if codes is None else array(codes, code),
     }
 
 

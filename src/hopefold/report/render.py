@@ -16,7 +16,6 @@ from hopefold.errors import MissingPackage
 from hopefold.report import words
 from hopefold.report.curves import HEIGHT, WIDTH, training_curves
 from hopefold.report.looks import Columns, Images
-from hopefold.report.palette import class_colours
 from hopefold.report.payload import image_uri, thumbnail_sheets, to_json
 from hopefold.report.scene import Scene
 from hopefold.store import write_atomically
@@ -29,9 +28,9 @@ SCRIPTS = ("scene", "pictures", "marks", "map", "card", "chosen", "controls", "s
 #: More classes than this, and the cells of the confusion matrix are too small for numbers.
 MOST_NUMBERED = 24
 
-#: Products in the panel of what drives the map, and exemplars with lines.
+#: Products in the panel of what drives the map, and exemplars or landmarks with lines.
 N_FORCES = 12
-MOST_PICTURES = 12
+MOST_PICTURES, N_LANDMARKS = 12, 6
 
 #: Confusions that are listed beside the matrix.
 N_CONFUSIONS = 10
@@ -78,13 +77,14 @@ def render(scene: Scene) -> str:
         scripts=scripts,
         data=to_json(scene),
         sheets=thumbnail_sheets(scene.looks) if isinstance(scene.looks, Images) else [],
-        colours=class_colours(len(scene.classes)),
+        colours=scene.colours,
+        named=scene.judgement is not None,
         gallery=list(_gallery(scene)),
         forces=_forces(scene),
         pixels=list(_pixel_pictures(scene)),
         confusions=_confusions(scene),
-        numbered=len(scene.classes) <= MOST_NUMBERED,
-        turned=max(map(len, scene.classes)) > (3 if len(scene.classes) <= MOST_NUMBERED else 1),
+        numbered=scene.n_classes <= MOST_NUMBERED,
+        turned=max(map(len, scene.classes)) > (3 if scene.n_classes <= MOST_NUMBERED else 1),
         curves=training_curves(scene.history, scene.epochs_kept),
         curve_size=(WIDTH, HEIGHT),
     )
@@ -118,7 +118,7 @@ class Portrait:
     """An exemplar in the gallery."""
 
     number: int
-    code: int
+    code: int | None
     image: str
     values: tuple[str, ...]
 
@@ -128,13 +128,14 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
         return
     looks: Any = scene.looks
     codes = scene.exemplars.codes
-    for number in codes.argsort(kind="stable").tolist():
+    order = range(len(scene.exemplars.points))
+    for number in order if codes is None else codes.argsort(kind="stable").tolist():
         image, values = "", tuple[str, ...]()
         if isinstance(looks, Columns) and looks.exemplar_values is not None:
             values = tuple(words.plain(value) for value in looks.exemplar_values[number])
         elif isinstance(looks, Images) and looks.exemplars is not None:
             image = image_uri(looks.exemplars[number])
-        yield Portrait(number, int(codes[number]), image, values)
+        yield Portrait(number, None if codes is None else int(codes[number]), image, values)
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,16 @@ def _forces(scene: Scene) -> list[Force]:
     if found is None or not len(found.names) or not found.deviations[0] > 0:
         return []
     shares = found.deviations / found.deviations[0]
+    shifts = found.shifts
+    if scene.n_classes and shifts.shape[1] > scene.n_classes:  # rows without a label are no class
+        shifts = shifts[:, : scene.n_classes]
     return [
         Force(
             found.names[place],
             f"{found.deviations[place]:.2g}",
             float(shares[place]),
-            int(np.nanargmin(found.shifts[place])),
-            int(np.nanargmax(found.shifts[place])),
+            int(np.nanargmin(shifts[place])),
+            int(np.nanargmax(shifts[place])),
         )
         for place in range(min(N_FORCES, len(shares)))
     ]
@@ -178,7 +182,7 @@ class PixelPicture:
 
 
 def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
-    """The weights of pixels, then the first exemplar of each class."""
+    """The weights of pixels, then the first exemplar of each class, or some landmarks."""
     looks, found = scene.looks, scene.forces
     if found is None or found.importances is None or not isinstance(looks, Images):
         return
@@ -193,14 +197,22 @@ def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
         (one % width + 0.5, one // width + 0.5, other % width + 0.5, other // width + 0.5, share**2)
         for one, other, share in found.lines
     )
-    for code in np.unique(scene.exemplars.codes)[:MOST_PICTURES].tolist():
-        first = int(np.flatnonzero(scene.exemplars.codes == code)[0])
-        image = image_uri(looks.exemplars[first])
-        yield PixelPicture(scene.classes[code], image, width, height, stroke, lines)
+    codes = scene.exemplars.codes
+    if codes is None:
+        some = range(min(N_LANDMARKS, len(looks.exemplars)))
+        names = {f"landmark {number + 1}": number for number in some}
+    else:
+        first = {code: np.flatnonzero(codes == code)[0] for code in np.unique(codes).tolist()}
+        names = {scene.classes[code]: int(number) for code, number in first.items()}
+    for name, number in list(names.items())[:MOST_PICTURES]:
+        image = image_uri(looks.exemplars[number])
+        yield PixelPicture(name, image, width, height, stroke, lines)
 
 
 def _confusions(scene: Scene) -> list[tuple[int, int, int]]:
     """The commonest mistakes: how many, of which class, taken for which."""
+    if scene.confusion is None:
+        return []
     mistakes = [
         (int(scene.confusion[true, predicted]), int(true), int(predicted))
         for true, predicted in zip(*scene.confusion.nonzero(), strict=True)

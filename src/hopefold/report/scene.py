@@ -1,20 +1,18 @@
-"""What a report shows, as plain arrays: made from a model and labelled rows, read by `render`."""
+"""What a report shows, as plain arrays: made from a model and rows, read by `render`."""
 
 from __future__ import annotations
 
 import platform
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hopefold.core.neighbors import shares_by_chunks
 from hopefold.data.rows import Rows
-from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import PermutationTest, share_learned
@@ -22,8 +20,17 @@ from hopefold.report.backdrop import Backdrop, make_backdrop
 from hopefold.report.distance import far_from_all
 from hopefold.report.forces import Forces, find_forces, n_layers_of
 from hopefold.report.frame import closest_frame
-from hopefold.report.judgement import Judgement, judge
+from hopefold.report.given import (
+    check_names,
+    check_rows_and_labels,
+    check_training,
+    codes_of,
+    quietly,
+)
+from hopefold.report.judgement import Judgement, Neighbours, judge, look_around
+from hopefold.report.landmarks import choose_landmarks, parts_of_map
 from hopefold.report.looks import Looks, look_at
+from hopefold.report.palette import PALETTE, UNLABELLED_COLOUR, class_colours
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -40,10 +47,14 @@ PACKAGES = ("hopefold", "torch", "numpy", "scikit-learn", "scipy")
 
 @dataclass(frozen=True)
 class Exemplars:
-    """Where the exemplars lie, and their classes."""
+    """Where the exemplars lie, and their classes.
+
+    Without classes they are a few landmarks, of so many.
+    """
 
     points: ndarray
-    codes: ndarray
+    codes: ndarray | None
+    n_all: int
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,11 @@ class Scene:
     Rows are those that are drawn, ``numbers`` are their places among all ``n_rows``. Codes are
     places in ``classes``. ``leading`` are the most probable classes of a row, ``shares`` their
     probabilities. ``confusion`` counts rows that were not learned from, or all if all were: a row a
-    true class, a column a predicted one.
+    true class, a column a predicted one. Rows without a label have the code ``unlabelled``, the
+    last one; it is ``None`` if there are none such.
+
+    A model that was learned without labels says nothing of classes: all this is ``None``, and so is
+    ``judgement``. ``neighbours`` is there wherever neighbours were to be kept.
     """
 
     title: str
@@ -66,9 +81,10 @@ class Scene:
     ids: tuple[str, ...] | None
     points: ndarray
     true: ndarray
-    predicted: ndarray
-    leading: ndarray
-    shares: ndarray
+    unlabelled: int | None
+    predicted: ndarray | None
+    leading: ndarray | None
+    shares: ndarray | None
     training: ndarray
     far: ndarray
     looks: Looks
@@ -77,19 +93,33 @@ class Scene:
     exemplars: Exemplars | None
     frame: tuple[ndarray, ndarray]
     backdrop: Backdrop
-    confusion: ndarray
-    judgement: Judgement
+    confusion: ndarray | None
+    judgement: Judgement | None
+    neighbours: Neighbours | None
     history: tuple[dict[str, Any], ...]
     epochs_kept: int
     settings: dict[str, str]
     versions: dict[str, str]
     commands: tuple[str, ...]
 
+    @property
+    def n_classes(self) -> int:
+        """Classes that rows have."""
+        return len(self.classes) - (self.unlabelled is not None)
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """A colour a class; of rows without a label a quiet one, if others have labels."""
+        if self.unlabelled is None:
+            return class_colours(self.n_classes)
+        quiet = UNLABELLED_COLOUR if self.n_classes else PALETTE[0]
+        return (*class_colours(self.n_classes), quiet)
+
 
 def make_scene(
     model: SupervisedEmbedding,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     ids: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
@@ -99,7 +129,7 @@ def make_scene(
     permutation: PermutationTest | None = None,
     commands: Sequence[str] = (),
 ) -> Scene:
-    """Judge labelled rows by a fitted model, and gather what a report shows of them.
+    """Judge rows by a fitted model, and gather what a report shows of them.
 
     Parameters
     ----------
@@ -108,7 +138,8 @@ def make_scene(
     X : array-like or CSR matrix of shape (n_rows, n_features)
         The rows, in the units that the model was fitted in.
     y : array-like of shape (n_rows,)
-        Their labels.
+        Their labels; those that are missing are marked as for the fit. May be left out for a model
+        that was learned without labels; where they are given, its map is coloured by them.
     ids : sequence of str, optional
         What the rows are called. Default: their numbers.
     names : sequence of str, optional
@@ -138,10 +169,10 @@ def make_scene(
     ((75, 2), np.int64(75))
 
     """
-    X, y = _check(model, X, y)
-    ids, names = _check_names(ids, "ids", X.shape[0]), _check_names(names, "names", X.shape[1])
+    X, y, labelled = check_rows_and_labels(model, X, y)
+    ids, names = check_names(ids, "ids", X.shape[0]), check_names(names, "names", X.shape[1])
     share = share_learned(model, X) if training is None else None
-    training = _check_training(training, len(y), bool(share))
+    training = check_training(training, len(labelled), bool(share))
     shape = image_shape or getattr(model, "image_shape", None)
     if shape is not None:
         checks.check_image_shape(shape)
@@ -150,45 +181,78 @@ def make_scene(
         numbered = [f"column {number}" for number in range(X.shape[1])]
         names = tuple(map(str, getattr(model, "feature_names_in_", numbered)))
 
-    points = _quietly(model.transform, X)
-    classes, true = _codes(model.classes_, y)
-    leading, shares = _judge_points(model, points)
-    predicted = leading[:, 0]
+    points = quietly(model.transform, X)
+    classes, true, unlabelled = codes_of(model.classes_, y, labelled)
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
-    judged = np.ones_like(training) if training.all() else ~training
-    mistaken = (true != predicted)[shown]
+    verdict = _judge(model, points, true, labelled, training, shown, permutation, share)
+    predicted = verdict["predicted"]
+    mistaken = np.zeros(len(shown), bool)
+    if predicted is not None:
+        mistaken = (true[shown] != predicted) & labelled[shown]
+    exemplars, pictured, parts = _exemplars(model, points)
     low, high = closest_frame(points)
     rows = Rows(X, model.scale_)
     return Scene(
+        **verdict,
         title=title,
         method=type(model).__name__,
         call=repr(model),
-        n_rows=len(y),
+        n_rows=len(labelled),
         n_features=X.shape[1],
         classes=classes,
         numbers=shown,
         ids=None if ids is None else tuple(ids[row] for row in shown),
         points=points[shown],
         true=true[shown],
-        predicted=predicted[shown],
-        leading=leading[shown],
-        shares=shares[shown],
+        unlabelled=unlabelled,
         training=training[shown],
         far=far_from_all(model, rows, points, training)[shown],
-        looks=look_at(X, true, shown, model.exemplars_, names, shape),
-        forces=_quietly(find_forces, model, X, true, shown, mistaken, names, shape),
+        looks=look_at(X, true if parts is None else parts, shown, pictured, names, shape),
+        forces=quietly(find_forces, model, X, true, shown, mistaken, names, shape),
         n_layers=n_layers_of(model),
-        exemplars=_exemplars(model),
+        exemplars=exemplars,
         frame=(low, high),
-        backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(y)),
-        confusion=count_pairs(true[judged], predicted[judged], len(classes)),
-        judgement=judge(model, points, true, predicted, training, permutation, share),
+        backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(labelled)),
+        neighbours=look_around(model, X, points, true, labelled, training, share),
         history=tuple(model.history_),
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
         versions={"Python": platform.python_version()} | {p: version(p) for p in PACKAGES},
         commands=tuple(commands),
     )
+
+
+def _judge(
+    model: SupervisedEmbedding,
+    points: ndarray,
+    true: ndarray,
+    labelled: ndarray,
+    training: ndarray,
+    shown: ndarray,
+    permutation: PermutationTest | None,
+    share: float | None,
+) -> dict[str, Any]:
+    """What the model says of the classes of rows; nothing, if it knows no classes."""
+    said = ("predicted", "leading", "shares", "confusion", "judgement")
+    if not len(model.classes_):
+        if permutation is not None:
+            raise InvalidParameter(
+                "a permutation test shuffles labels, and the model was learned without any: leave "
+                "permutation out."
+            )
+        return dict.fromkeys(said)
+    leading, shares = _judge_points(model, points)
+    predicted = leading[:, 0]
+    judged = labelled & (np.ones_like(training) if training[labelled].all() else ~training)
+    n_classes = int(max(true[labelled].max() + 1, len(model.classes_)))
+    some = (points[labelled], true[labelled], predicted[labelled], training[labelled])
+    return {
+        "predicted": predicted[shown],
+        "leading": leading[shown],
+        "shares": shares[shown],
+        "confusion": count_pairs(true[judged], predicted[judged], n_classes),
+        "judgement": judge(model, *some, permutation, share),
+    }
 
 
 def count_pairs(true: ndarray, predicted: ndarray, n_classes: int) -> ndarray:
@@ -213,59 +277,6 @@ def sample_rows(codes: ndarray, most: int, size: int) -> ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _check(model: Any, X: Any, y: Any) -> tuple[Any, ndarray]:
-    if not isinstance(model, SupervisedEmbedding):
-        raise InvalidParameter(f"{model!r} is no estimator of hopefold: give a fitted one.")
-    check_is_fitted(model)
-    if (n_components := model.reference_embedding_.shape[1]) != 2:
-        raise InvalidParameter(
-            f"a report draws a map of two dimensions, but this one has {n_components}: "
-            "fit with n_components=2."
-        )
-    X = _quietly(checks.check_rows, model, X, fitting=False)
-    y = np.asarray(y)
-    if y.shape != (X.shape[0],):
-        raise InvalidInput(f"there are {X.shape[0]} rows and labels of shape {y.shape}.")
-    return X, y
-
-
-def _quietly(work: Any, *arguments: Any, **options: Any) -> Any:
-    """Rows may come as a bare array, with names apart; scikit-learn would warn of it each time."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return work(*arguments, **options)
-
-
-def _check_names(names: Any, what: str, n: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if len(names) != n:
-        raise InvalidParameter(f"{what} has {len(names)} entries for {n}: give one each.")
-    return tuple(map(str, names))
-
-
-def _check_training(training: Any, n_rows: int, known: bool) -> ndarray:
-    if training is None:
-        return np.full(n_rows, known)
-    training = np.asarray(training)
-    if training.dtype != bool or training.shape != (n_rows,):
-        raise InvalidParameter(
-            f"training is of type {training.dtype} and shape {training.shape}: give True or False "
-            f"for each of the {n_rows} rows."
-        )
-    return training
-
-
-def _codes(known: ndarray, y: ndarray) -> tuple[tuple[str, ...], ndarray]:
-    """The classes of the model, then labels that it does not know; and the place of each label."""
-    values, places = np.unique(y, return_inverse=True)
-    order = {label: code for code, label in enumerate(known.tolist())}
-    for label in values.tolist():
-        order.setdefault(label, len(order))
-    codes = np.array([order[label] for label in values.tolist()])
-    return tuple(map(str, order)), codes[places]
-
-
 def _judge_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray, ndarray]:
     """The most probable classes of each point, and their probabilities, in bounded memory."""
     n_leading = min(N_LEADING, len(model.classes_))
@@ -276,8 +287,18 @@ def _judge_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray,
     return np.concatenate(leading), np.concatenate(shares)
 
 
-def _exemplars(model: SupervisedEmbedding) -> Exemplars | None:
-    if model.exemplars_ is None:
-        return None
-    codes = np.searchsorted(model.classes_, model.exemplar_labels_)
-    return Exemplars(model.exemplar_embedding_, codes)
+def _exemplars(
+    model: SupervisedEmbedding, points: ndarray
+) -> tuple[Exemplars | None, ndarray | None, ndarray | None]:
+    """Exemplars in the map and in the columns; without classes a few, and the parts around them."""
+    known = model.exemplars_
+    if len(model.classes_):
+        if known is None:
+            return None, None, None
+        codes = np.searchsorted(model.classes_, model.exemplar_labels_)
+        return Exemplars(model.exemplar_embedding_, codes, len(codes)), known, None
+    chosen = choose_landmarks(model)
+    parts = parts_of_map(model, points, chosen)
+    if known is None:
+        return None, None, parts
+    return Exemplars(model.exemplar_embedding_[chosen], None, len(known)), known[chosen], parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefold.estimators.checks import CHANCE
-from hopefold.report.judgement import N_NEIGHBORS, Judgement
+from hopefold.report.judgement import N_NEIGHBORS, Judgement, Neighbours
 from hopefold.report.scene import Scene
 from hopefold.report.titles import title
 
@@ -28,11 +28,14 @@ class Headline:
 
 
 def headlines(scene: Scene) -> list[Headline]:
-    """The five figures at the head."""
-    found = scene.judgement
+    """The figures at the head."""
+    found, around = scene.judgement, scene.neighbours
+    if found is None:
+        return [] if around is None else without_labels(around)
     return [
         _error(found),
-        _by_exemplars(scene),
+        _by_exemplars(scene, found),
+        *([] if around is None else [kept_neighbours(around)]),
         _compression(found),
         _speed_up(found),
         _verdict(found),
@@ -41,10 +44,56 @@ def headlines(scene: Scene) -> list[Headline]:
 
 def summary(scene: Scene) -> str:
     """What the map is of, in a line."""
-    method = title(scene.method)
+    size = f"{title(scene.method)} map of {count(scene.n_rows, 'row')}"
+    columns = count(scene.n_features, "column")
+    if scene.judgement is not None:
+        return f"{size}, {columns} and {count(scene.n_classes, 'class', 'classes')}"
+    shown = ""
+    if scene.n_classes:
+        shown = f"; the colours are {count(scene.n_classes, 'label')} that it has not seen"
+    return f"{size} and {columns}, learned without labels{shown}"
+
+
+def caption(scene: Scene) -> str:
+    """What points and colours are."""
+    grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
+    if scene.judgement is not None:
+        return (
+            "Each point is a row, in the colour of its true class; tints are the class that a row "
+            f"would be given there.{grey}"
+        )
+    alike = "rows lie near each other because their columns are alike"
+    if not scene.n_classes:
+        return f"Each point is a row. There are no labels: {alike}."
     return (
-        f"{method} map of {count(scene.n_rows, 'row')}, {count(scene.n_features, 'column')} "
-        f"and {count(len(scene.classes), 'class', 'classes')}"
+        f"Each point is a row, in the colour of its label. The fit never saw the labels: {alike}, "
+        f"and where a colour keeps to itself, the columns alone tell it from the others.{grey}"
+    )
+
+
+def gallery(scene: Scene) -> str:
+    """What the exemplars are."""
+    assert scene.exemplars is not None
+    n_shown, n_all = len(scene.exemplars.points), scene.exemplars.n_all
+    if scene.exemplars.codes is not None:
+        stand = "stands" if n_all == 1 else "stand"
+        what = f"{count(n_all, 'synthetic row')} {stand} in for all rows that were learned from"
+        return f"{what}. Choose one to light its region in the map."
+    some = f"{n_shown} of the {n_all:,}" if n_shown < n_all else f"The {n_all:,}"
+    return (
+        f"{some} landmarks that rows were to stay as near to as they are, spread over the map. "
+        "Choose one to light the rows that are nearest to it, of these."
+    )
+
+
+def absent(scene: Scene) -> str:
+    """What a reader may look for in vain, and why."""
+    labels = "The labels shown here have decided nothing. " if scene.n_classes else ""
+    return (
+        "The map was learned without labels, so the model names no classes: there are no "
+        "predictions, no probabilities, no regions of classes, no confusion of one with another, "
+        f"and no error of its own. {labels}A model that was fitted with labels has all these in "
+        "its report."
     )
 
 
@@ -55,8 +104,7 @@ def forces(scene: Scene) -> str:
         what = "The map comes close to a sum of products of columns, its sigmoids taken for lines"
     return (
         f"{what}, counted in standard deviations from their mean. These vary most on the rows: "
-        "how far they move them in the map, and which two classes they move farthest apart. The "
-        "card of a row tells its own."
+        f"how far they move them in the map{_apart(scene)}. The card of a row tells its own."
     )
 
 
@@ -67,6 +115,13 @@ def no_forces(scene: Scene) -> str:
         "explain a map of one layer only, so none are told here: fit with n_units as one number to "
         "see them."
     )
+
+
+def _apart(scene: Scene) -> str:
+    if scene.n_classes < 2:
+        return ""
+    classes = "classes" if scene.judgement is not None else "of the labels, which it has not seen,"
+    return f", and which two {classes} they move farthest apart"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -116,13 +171,65 @@ def _error(found: Judgement) -> Headline:
     return Headline("Held-out error", value, tuple(notes))
 
 
-def _by_exemplars(scene: Scene) -> Headline:
-    found, notes = scene.judgement, []
+def without_labels(found: Neighbours) -> list[Headline]:
+    """The figures of a map that was learned from rows alone."""
+    learned = ["no label was used"]
+    if found.share_learned:
+        share = "all" if found.share_learned > MOST else f"about {found.share_learned:.0%} of the"
+        learned.append(f"{share} rows given are among them")
+    elif found.share_learned is not None:
+        learned.append("the rows given are new")
+    judged = [] if found.error is None or found.guess is None else [_by_neighbours(found)]
+    kept = (f"what places a row in the map, for {size(found.baseline.bytes)} of rows",)
+    return [
+        Headline("Trustworthiness", _trust(found.trust), _of_trust(found)),
+        *judged,
+        Headline("Learned from", count(found.n_learned, "row"), tuple(learned)),
+        Headline("Size", size(found.kept.bytes), kept),
+    ]
+
+
+def _by_neighbours(found: Neighbours) -> Headline:
+    assert found.error is not None
+    assert found.guess is not None
+    by = "those learned from" if found.by_learned else "the others"
+    return Headline(
+        "Labels, by 5 neighbours",
+        percent(found.error),
+        (
+            f"mistaken of {count(found.n_judged, 'row')}, each judged by its {N_NEIGHBORS} nearest "
+            f"of {by} in the map",
+            "no held-out error, as the fit never saw the labels",
+            f"naming the commonest label: {percent(found.guess)} mistaken",
+        ),
+    )
+
+
+def kept_neighbours(found: Neighbours) -> Headline:
+    """The same for a map that classes decide, too."""
+    share = f"{100 * found.share:.3g}{NARROW}%"
+    asked = f"{share} of the loss asked to keep neighbours, the rest to part classes"
+    return Headline("Trustworthiness", _trust(found.trust), (asked, *_of_trust(found)))
+
+
+def _trust(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _of_trust(found: Neighbours) -> tuple[str, ...]:
+    notes = ["how far neighbours in the map are so in the columns: 1 at best, 0.5 by chance"]
+    if found.held_out is not None:
+        notes.append(f"{_trust(found.held_out)} of rows held out in the fit, among themselves")
+    return tuple(notes)
+
+
+def _by_exemplars(scene: Scene, found: Judgement) -> Headline:
+    notes = []
     if scene.exemplars is None:
         name = "Judged by training points"
         notes.append(f"all {found.kept.rows:,} are kept: the model has no exemplars")
     else:
-        name = f"Against {count(len(scene.exemplars.codes), 'exemplar')}"
+        name = f"Against {count(scene.exemplars.n_all, 'exemplar')}"
     if found.neighbors_error is not None:
         among = "" if found.knows_training else ", each judged by the others"
         error = percent(found.neighbors_error)

@@ -1,5 +1,6 @@
 #ifdef HOPEFOLD_MAIN
-/* Rows of CSV on standard input; where each lies, and its class, on standard output. */
+/* Rows of CSV on standard input; where each lies, and its class if there are classes, on standard
+   output. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +36,7 @@ static int read_row(float *row)
     }
 }
 
+#if HOPEFOLD_CLASSES
 static void print_quoted(const char *text)
 {
     putchar('"');
@@ -46,15 +48,42 @@ static void print_quoted(const char *text)
     putchar('"');
 }
 
+static int print_row(const float *row, const float *point)
+{
+    float probabilities[HOPEFOLD_CLASSES];
+    int axis, label = hopefold_predict(row, probabilities);
+    if (label < 0)
+        return 0;
+    for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
+        printf("%.9g,", (double)point[axis]);
+    print_quoted(hopefold_classes[label]);
+    printf(",%.9g\n", (double)probabilities[label]);
+    return 1;
+}
+#else
+static int print_row(const float *row, const float *point)
+{
+    int axis;
+    (void)row;
+    for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
+        if (!(point[axis] - point[axis] == 0.0f)) /* infinite, or no number */
+            return 0;
+    for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
+        printf(axis ? ",%.9g" : "%.9g", (double)point[axis]);
+    printf("\n");
+    return 1;
+}
+#endif
+
 int main(void)
 {
     static float row[HOPEFOLD_FEATURES];
-    float point[HOPEFOLD_COMPONENTS], probabilities[HOPEFOLD_CLASSES];
+    float point[HOPEFOLD_COMPONENTS];
     unsigned long line = 0;
-    int found, label, axis;
+    int found, axis;
     for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
-        printf("embedding_%d,", axis);
-    printf("label,probability\n");
+        printf(axis ? ",embedding_%d" : "embedding_%d", axis);
+    printf(HOPEFOLD_CLASSES ? ",label,probability\n" : "\n");
     while ((found = read_row(row)) != THE_END) {
         line++;
         if (found == NO_ROW && line == 1) /* names of columns */
@@ -64,15 +93,10 @@ int main(void)
             return 1;
         }
         hopefold_transform(row, point);
-        label = hopefold_predict(row, probabilities);
-        if (label < 0) {
+        if (!print_row(row, point)) {
             fprintf(stderr, "line %lu has a missing value, or lies too far outside\n", line);
             return 1;
         }
-        for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
-            printf("%.9g,", (double)point[axis]);
-        print_quoted(hopefold_classes[label]);
-        printf(",%.9g\n", (double)probabilities[label]);
     }
     return 0;
 }

@@ -11,8 +11,8 @@ function showCard(row) {
   card.dataset.row = row;
   card.replaceChildren(...[
     makeHead(row),
-    makeLabels(row),
-    makeShares(row),
+    hasLabels && makeLabels(row),
+    predicts && makeShares(row),
     scene.columns && makeValues(row),
     scene.forces && makeForces(row),
     exemplars && makeNearestExemplar(row),
@@ -45,6 +45,10 @@ function makeHead(row) {
 }
 
 function makeLabels(row) {
+  if (!predicts) {
+    return make("dl", { class: "labels" },
+      make("dt", { text: "Label" }), make("dd", {}, makeLabel(scene.true[row])));
+  }
   return make("dl", { class: "labels" },
     make("dt", { text: "True" }), make("dd", {}, makeLabel(scene.true[row])),
     make("dt", { text: "Predicted" }), make("dd", {}, makeLabel(scene.predicted[row])));
@@ -116,18 +120,20 @@ function makeNearestExemplar(row) {
   const { number, distance } = nearestExemplar(scene.x[row], scene.y[row]);
   const button = makeButton("", () => lightExemplar(number), { class: "exemplar" },
     makeExemplarPicture(number, 36),
-    makeLabel(exemplars.codes[number]),
+    exemplars.codes && makeLabel(exemplars.codes[number]),
     make("span", { class: "quiet", text: `no. ${number + 1}, ${asNumber(distance)} away` }));
-  return make("div", { class: "near" }, make("h4", { text: "Nearest exemplar" }), button);
+  const title = exemplars.codes ? "Nearest exemplar" : "Nearest landmark shown";
+  return make("div", { class: "near" }, make("h4", { text: title }), button);
 }
 
 function makeNeighbors(rows) {
   const list = make("ul", { class: scene.images ? "neighbors pictures" : "neighbors" });
   for (const row of rows) {
-    const words = `${idOf(row)}, ${scene.classes[scene.true[row]]}`;
+    const words = hasLabels ? `${idOf(row)}, ${scene.classes[scene.true[row]]}` : idOf(row);
+    const swatch = hasLabels && make("i", { class: "swatch", style: { "--c": scene.colours[scene.true[row]] } });
     const looks = scene.images
-      ? [makeThumbnail(row, 40), make("i", { class: "swatch", style: { "--c": scene.colours[scene.true[row]] } })]
-      : [makeLabel(scene.true[row]), make("span", { class: "quiet", text: idOf(row) })];
+      ? [makeThumbnail(row, 40), swatch]
+      : [hasLabels && makeLabel(scene.true[row]), make("span", { class: "quiet", text: idOf(row) })];
     list.append(make("li", {},
       makeButton("", () => focusRow(row), { title: words, "aria-label": `Row ${words}` }, ...looks)));
   }

@@ -2,7 +2,20 @@
 
 const chosenPanel = document.getElementById("chosen");
 const N_LISTED = 100;
-const CSV_COLUMNS = ["id", "true", "predicted", "probability", "x", "y", "learned_from", "far"];
+
+// What is told of a row in a CSV file: no class that nobody knows.
+const CSV_COLUMNS = {
+  id: idOf,
+  ...(hasLabels && { true: row => scene.classes[scene.true[row]] }),
+  ...(predicts && {
+    predicted: row => scene.classes[scene.predicted[row]],
+    probability: row => (scene.shares[row * scene.n_leading] / 65535).toFixed(4),
+  }),
+  x: row => scene.x[row],
+  y: row => scene.y[row],
+  learned_from: isTraining,
+  far: isFar,
+};
 
 function showChosen() {
   chosenPanel.hidden = !lit.rows;
@@ -22,12 +35,12 @@ function showChosen() {
 }
 
 function makeTable(rows) {
-  const head = make("tr", {}, ...["Row", "True", "Predicted"].map(text =>
-    make("th", { scope: "col", text })));
+  const titles = predicts ? ["Row", "True", "Predicted"] : hasLabels ? ["Row", "Label"] : ["Row"];
+  const head = make("tr", {}, ...titles.map(text => make("th", { scope: "col", text })));
   const body = rows.map(row => make("tr", { class: isMistaken(row) ? "mistaken" : "" },
     make("th", { scope: "row" }, makeButton(idOf(row), () => focusRow(row))),
-    make("td", {}, makeLabel(scene.true[row])),
-    make("td", {}, makeLabel(scene.predicted[row]))));
+    hasLabels && make("td", {}, makeLabel(scene.true[row])),
+    predicts && make("td", {}, makeLabel(scene.predicted[row]))));
   return make("table", { class: "rows" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
@@ -42,12 +55,9 @@ function chosenAsCsv() {
     const text = typeof value === "string" ? asText(value) : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  const lines = lit.rows.map(row => [
-    idOf(row), scene.classes[scene.true[row]], scene.classes[scene.predicted[row]],
-    (scene.shares[row * scene.n_leading] / 65535).toFixed(4),
-    scene.x[row], scene.y[row], isTraining(row), isFar(row),
-  ].map(quoted).join(","));
-  return `${[CSV_COLUMNS.join(","), ...lines].join("\r\n")}\r\n`;
+  const tell = Object.values(CSV_COLUMNS);
+  const lines = Array.from(lit.rows, row => tell.map(one => quoted(one(row))).join(","));
+  return `${[Object.keys(CSV_COLUMNS).join(","), ...lines].join("\r\n")}\r\n`;
 }
 
 function downloadChosen() {

@@ -19,9 +19,11 @@ function toggle(button, rows, words, options = {}) {
 
 function makeLegend() {
   const legend = document.getElementById("legend");
+  if (!hasLabels) return;
   for (const code of drawnClasses) {
     const rows = rowsOfClass[code];
-    const button = makeButton("", () => toggle(button, rows, `of class ${scene.classes[code]}`, { code }),
+    const words = code === scene.unlabelled ? "without a label" : `of class ${scene.classes[code]}`;
+    const button = makeButton("", () => toggle(button, rows, words, { code }),
       { class: "chip", "aria-pressed": "false", data: { code } },
       makeLabel(code), make("span", { class: "quiet", text: thousands(rows.length) }));
     legend.append(button);
@@ -49,9 +51,9 @@ function makeFilters() {
 function lightExemplar(number) {
   const button = document.querySelector(`[data-exemplar="${number}"]`);
   const rows = allRows.filter(row => nearestExemplar(scene.x[row], scene.y[row]).number === number);
-  const name = scene.classes[exemplars.codes[number]];
-  toggle(button, rows, `nearest to exemplar ${number + 1}, of class ${name}`,
-    { exemplar: number, code: exemplars.codes[number] });
+  const code = exemplars.codes?.[number];
+  const words = exemplars.codes ? `exemplar ${number + 1}, of class ${scene.classes[code]}` : `landmark ${number + 1}`;
+  toggle(button, rows, `nearest to ${words}`, { exemplar: number, code });
 }
 
 function lightCell(button) {
@@ -121,7 +123,7 @@ function watchSearch() {
     const rows = text ? findRows(text) : [];
     list.hidden = !text;
     list.replaceChildren(...rows.map(row => make("li", {},
-      makeButton("", () => choose(row), {}, make("span", { text: idOf(row) }), makeLabel(scene.true[row])))));
+      makeButton("", () => choose(row), {}, make("span", { text: idOf(row) }), hasLabels && makeLabel(scene.true[row])))));
     if (text && !rows.length) {
       list.append(make("li", { class: "quiet", text: `no row${scene.numbers ? " that is drawn" : ""} has this id` }));
     }

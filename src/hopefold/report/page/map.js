@@ -58,9 +58,9 @@ function exemplarTrace() {
 // points are.
 function exemplarColours() {
   const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
-  return Array.from(exemplars.codes, (code, number) => {
+  return Array.from(exemplars.x, (_, number) => {
     if (lit.exemplar !== undefined) return number === lit.exemplar ? red : faded;
-    return !lit.rows || code === lit.code ? red : faded;
+    return !lit.rows || (exemplars.codes && exemplars.codes[number] === lit.code) ? red : faded;
   });
 }
 

@@ -29,7 +29,7 @@ function median(values) {
 // The largest classes come first, so that their names stay where names would overlap.
 const places = rowsOfClass
   .map((rows, code) => ({ code, rows }))
-  .filter(({ rows }) => rows.length)
+  .filter(({ code, rows }) => rows.length && code !== scene.unlabelled)
   .sort((one, other) => other.rows.length - one.rows.length)
   .map(({ code, rows }) => ({
     code,
@@ -61,7 +61,9 @@ function drawBackdrop() {
   }
   const corners = lit.exemplar === undefined ? [] : regionOf(lit.exemplar);
   region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
-  if (corners.length) region.setAttribute("fill", scene.colours[exemplars.codes[lit.exemplar]]);
+  if (!corners.length) return;
+  const colour = exemplars.codes ? scene.colours[exemplars.codes[lit.exemplar]] : styleOf("--exemplar");
+  region.setAttribute("fill", colour);
 }
 
 function drawNames() {

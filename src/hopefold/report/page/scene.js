@@ -14,7 +14,7 @@ function decode(array) {
 
 const scene = JSON.parse(document.getElementById("scene").textContent);
 for (const name of ["x", "y", "true", "predicted", "leading", "shares", "flags"]) {
-  scene[name] = decode(scene[name]);
+  scene[name] = scene[name] && decode(scene[name]);
 }
 scene.numbers = scene.numbers && decode(scene.numbers);
 if (scene.columns) scene.columns.values = decode(scene.columns.values);
@@ -22,7 +22,13 @@ if (scene.forces) {
   for (const name of ["rows", "own", "moves"]) scene.forces[name] = decode(scene.forces[name]);
 }
 const exemplars = scene.exemplars;
-if (exemplars) for (const name of ["x", "y", "codes"]) exemplars[name] = decode(exemplars[name]);
+if (exemplars) {
+  for (const name of ["x", "y", "codes"]) exemplars[name] = exemplars[name] && decode(exemplars[name]);
+}
+
+// A map that was learned without labels predicts nothing, and its rows need not have labels.
+const hasLabels = scene.unlabelled !== 0;
+const predicts = scene.predicted !== null;
 
 const N_ROWS = scene.x.length;
 const allRows = Uint32Array.from({ length: N_ROWS }, (_, row) => row);
@@ -32,7 +38,8 @@ const idOf = row =>
   scene.ids ? scene.ids[row] : String(scene.numbers ? scene.numbers[row] : row);
 const isTraining = row => (scene.flags[row] & 1) === 1;
 const isFar = row => (scene.flags[row] & 2) === 2;
-const isMistaken = row => scene.true[row] !== scene.predicted[row] && !isTraining(row);
+const isMistaken = row => predicts && scene.true[row] !== scene.unlabelled &&
+  scene.true[row] !== scene.predicted[row] && !isTraining(row);
 
 const rowsOfClass = scene.classes.map(() => []);
 for (let row = 0; row < N_ROWS; row++) rowsOfClass[scene.true[row]].push(row);

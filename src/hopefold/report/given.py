@@ -1,0 +1,92 @@
+"""What a report is made from: a model, rows, labels and names, looked at before work begins."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.estimators import checks
+from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.evaluation import labelled_rows
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: What rows without a label are called.
+UNLABELLED = "no label"
+
+
+def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, ndarray]:
+    """Rows, their labels, and which of them have one."""
+    if not isinstance(model, SupervisedEmbedding):
+        raise InvalidParameter(f"{model!r} is no estimator of hopefold: give a fitted one.")
+    check_is_fitted(model)
+    if (n_components := model.reference_embedding_.shape[1]) != 2:
+        raise InvalidParameter(
+            f"a report draws a map of two dimensions, but this one has {n_components}: "
+            "fit with n_components=2."
+        )
+    X = quietly(checks.check_rows, model, X, fitting=False)
+    n_rows, labels = X.shape[0], np.asarray(y)
+    if y is None and not len(model.classes_):
+        return X, np.empty(n_rows, int), np.zeros(n_rows, bool)
+    if y is None:
+        raise InvalidInput(
+            "the model names classes, and a report compares them with labels: give y."
+        )
+    if labels.shape != (n_rows,):
+        raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
+    labelled = labelled_rows(model, labels)
+    if not labelled.any():
+        raise InvalidInput(f"the label is missing in all {n_rows} rows: give some that have one.")
+    return X, labels, labelled
+
+
+def quietly(work: Any, *arguments: Any, **options: Any) -> Any:
+    """Rows may come as a bare array, with names apart; scikit-learn would warn of it each time."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return work(*arguments, **options)
+
+
+def check_names(names: Any, what: str, n: int) -> tuple[str, ...] | None:
+    """One name each, or none at all."""
+    if names is None:
+        return None
+    if len(names) != n:
+        raise InvalidParameter(f"{what} has {len(names)} entries for {n}: give one each.")
+    return tuple(map(str, names))
+
+
+def check_training(training: Any, n_rows: int, known: bool) -> ndarray:
+    """Which rows were learned from: as told, or all or none of them."""
+    if training is None:
+        return np.full(n_rows, known)
+    training = np.asarray(training)
+    if training.dtype != bool or training.shape != (n_rows,):
+        raise InvalidParameter(
+            f"training is of type {training.dtype} and shape {training.shape}: give True or False "
+            f"for each of the {n_rows} rows."
+        )
+    return training
+
+
+def codes_of(
+    known: ndarray, y: ndarray, labelled: ndarray
+) -> tuple[tuple[str, ...], ndarray, int | None]:
+    """The classes of the model, then labels that it does not know; and the place of each label.
+
+    The last place is that of rows without one, where there are such.
+    """
+    values, places = np.unique(y[labelled], return_inverse=True)
+    order = {label: code for code, label in enumerate(known.tolist())}
+    for label in values.tolist():
+        order.setdefault(label, len(order))
+    codes = np.array([order[label] for label in values.tolist()])
+    names, true = tuple(map(str, order)), np.full(len(labelled), len(order))
+    true[labelled] = codes[places] if len(codes) else 0
+    return (names, true, None) if labelled.all() else ((*names, UNLABELLED), true, len(names))

@@ -1,0 +1,38 @@
+"""A few landmarks of a map without labels, and the parts of the map around them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hopefold.core.exemplars import kmeans_centres
+from hopefold.core.neighbors import nearest
+from hopefold.estimators.base import SupervisedEmbedding
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+    from numpy import ndarray
+
+#: Parts of the map, at the most, and points that they are found from.
+N_PARTS = 24
+SEEN_POINTS = 2_000
+
+
+def choose_landmarks(model: SupervisedEmbedding) -> Int[ndarray, " parts"]:
+    """Numbers of references that are spread over the map: the nearest to k-means centres of all."""
+    random = np.random.RandomState(0)
+    references = model.reference_embedding_
+    seen = np.sort(random.permutation(len(references))[:SEEN_POINTS])
+    places = references[seen].astype(np.float64)
+    n_parts = min(N_PARTS, len(np.unique(places, axis=0)))
+    _, found = nearest(kmeans_centres(places, n_parts, random), places, 1)
+    return np.unique(seen[found[:, 0]])
+
+
+def parts_of_map(
+    model: SupervisedEmbedding, points: ndarray, landmarks: ndarray
+) -> Int[ndarray, " n"]:
+    """The landmark, of those chosen, that each point is nearest to."""
+    parts: ndarray = nearest(points, model.reference_embedding_[landmarks], 1)[1][:, 0]
+    return parts

@@ -1,0 +1,106 @@
+"""Every verb on a model that was learned without labels, or with some."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cells import QUICK, write_cells
+from hopefold import evaluation, load
+
+
+@pytest.fixture
+def some_labels(run, here):
+    """Cells of which every second has no type, and a model of them."""
+    types = ["" if row % 2 else ["B cell", "NK", "T cell"][row % 3] for row in range(90)]
+    table = write_cells(here / "some.csv", cell=None, tissue=None, type=types)
+    options = ("--missing-label", "none", "--structure", "0.5", "--perplexity", "5")
+    run("fit", table, "--label", "type", *options, "-o", "some.hope", *QUICK)
+    return table
+
+
+def test_labels_that_the_fit_never_saw_are_judged_by_neighbours(run, here, unlabelled_model):
+    table = unlabelled_model.with_suffix(".csv")
+    shown = run("evaluate", unlabelled_model, table, "-o", "found.json").stdout
+    assert "by labels that the fit never saw; 5-NN among the 90 rows, each left out" in shown
+    for words in ("Calibration", "exemplars", "Speed-up"):
+        assert words not in shown
+    found = json.loads((here / "found.json").read_text())
+    frame, model = pd.read_csv(table), load(unlabelled_model)
+    rows = frame[["size", "age"]]
+    points = model.transform(rows)
+    assert found["errors"]["map_5nn"] == evaluation.left_out_error(points, frame["type"])
+    expected = evaluation.trustworthiness(model, rows.to_numpy(), points)
+    assert found["trustworthiness"] == pytest.approx(expected)
+
+
+def test_training_rows_judge_others_where_given(run, here, unlabelled_model):
+    train = unlabelled_model.with_suffix(".csv")
+    new = write_cells(here / "new.csv", n_rows=30, cell=None, tissue=None)
+    run("evaluate", unlabelled_model, new, "--training", train, "-o", "found.json")
+    model, frames = load(unlabelled_model), [pd.read_csv(path) for path in (train, new)]
+    points = [model.transform(frame[["size", "age"]]) for frame in frames]
+    expected = evaluation.knn_error(points[0], frames[0]["type"], points[1], frames[1]["type"])
+    assert json.loads((here / "found.json").read_text())["errors"]["map_5nn"] == expected
+
+
+def test_without_labels_neighbours_are_trusted_and_one_is_told_how_to_say_more(
+    run, here, unlabelled_model
+):
+    table = write_cells(here / "bare.csv", cell=None, tissue=None, type=None)
+    shown = run("evaluate", unlabelled_model, table).stdout
+    assert "trustworthiness 0." in shown
+    assert "bare.csv has no labels that are known: --label COLUMN" in shown
+    assert "5-NN" not in shown
+
+
+def test_predict_says_what_to_use_instead(run, here, unlabelled_model):
+    table = unlabelled_model.with_suffix(".csv")
+    error = run("predict", unlabelled_model, table, "-o", "p.csv", status=2).stderr
+    assert "learned without labels, so it names no classes: use transform" in error
+    assert not (here / "p.csv").exists()
+    run("transform", unlabelled_model, table, "-o", "t.csv")
+    assert len(pd.read_csv(here / "t.csv")) == 90
+
+
+def test_landmarks_are_a_table_of_the_columns_alone(run, here, unlabelled_model):
+    shown = run("exemplars", unlabelled_model, "-o", "landmarks.csv").stdout
+    model, table = load(unlabelled_model), pd.read_csv(here / "landmarks.csv")
+    assert f"{len(model.exemplars_)} landmarks" in shown
+    assert list(table) == ["size", "age"]
+    np.testing.assert_allclose(table, model.exemplars_, rtol=1e-5)
+    run("exemplars", unlabelled_model, "-o", "landmarks.npz")
+    assert set(np.load(here / "landmarks.npz", allow_pickle=True)) == {"X", "names"}
+    run("exemplars", unlabelled_model, "-o", "landmarks.png", "--image-shape", "1,2")
+
+
+def test_a_model_of_pairs_has_no_landmarks_and_says_so(run, here, unlabelled_model):
+    table = unlabelled_model.with_suffix(".csv")
+    settings = ("--unlabelled", "--label", "type", "--exemplars", "none", "--perplexity", "5")
+    run("fit", table, *settings, "-o", "pairs.hope", *QUICK)
+    error = run("exemplars", "pairs.hope", status=2).stderr
+    assert "has no exemplars, it keeps all 90 training rows: fit with --exemplars" in error
+
+
+def test_products_are_ranked_on_rows_with_labels_and_without(run, here, unlabelled_model):
+    bare = write_cells(here / "bare.csv", cell=None, tissue=None, type=None)
+    assert "deviation" in run("interactions", unlabelled_model, bare).stdout
+    shown = run("interactions", unlabelled_model, unlabelled_model.with_suffix(".csv")).stdout
+    assert "moves most" in shown
+    assert "moves most" not in run("interactions", unlabelled_model, bare).stdout
+
+
+def test_an_export_has_points_and_says_that_there_are_no_labels(run, here, unlabelled_model):
+    assert "there were none in the fit" in run("export", unlabelled_model, "-o", "m.c").stdout
+
+
+def test_rows_without_a_label_are_not_judged(run, here, some_labels):
+    shown = run("evaluate", "some.hope", some_labels, "-o", "found.json").stdout
+    assert "45 of them have no label, and are not judged" in shown
+    assert "trustworthiness 0." in shown
+    found = json.loads((here / "found.json").read_text())
+    assert found["n_rows"] == np.sum(found["confusion"]) == 45
+    assert "NK" in run("interactions", "some.hope", some_labels).stdout
