@@ -24,8 +24,11 @@ def some_labels(run, here):
 
 def test_labels_that_the_fit_never_saw_are_judged_by_neighbours(run, here, unlabelled_model):
     table = unlabelled_model.with_suffix(".csv")
-    shown = run("evaluate", unlabelled_model, table, "-o", "found.json").stdout
-    assert "by labels that the fit never saw; 5-NN among the 90 rows, each left out" in shown
+    wide = {"COLUMNS": "80"}
+    shown = run("evaluate", unlabelled_model, table, "-o", "found.json", env=wide).stdout
+    assert "The fit never saw the labels that it is judged by here." in shown
+    assert "Errors; 5-NN among the 90 rows, each left out in turn" in shown
+    assert max(map(len, shown.splitlines()[1:])) <= 80
     for words in ("Calibration", "exemplars", "Speed-up"):
         assert words not in shown
     found = json.loads((here / "found.json").read_text())
