@@ -257,7 +257,7 @@ def test_rows_without_a_label_are_not_crossed(visits, half_known):
     seen = visits["some"]
     script = "() => document.getElementById('map')._fullData.map(trace => trace.x.length)"
     *points, crosses, _ = seen.page.evaluate(script)
-    assert (points[-1], crosses) == (200, half_known.judgement.n_mistaken)
+    assert (points[0], crosses) == (200, half_known.judgement.n_mistaken)
     seen.page.click("#legend button:last-child")
     assert seen.chosen() == "200 rows without a label"
     assert not seen.wrong
