@@ -145,8 +145,9 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
         "all_columns_5nn": f"5-NN in all {fitted.n_features_in_:,} columns, scaled{first}",
     }
     rows = [(names[name], shown.percent(error)) for name, error in errors.items()]
-    unseen = "" if len(fitted.classes_) else ", by labels that the fit never saw"
-    shown.table(f"Errors{unseen}; 5-NN among {among}", ("", "error"), rows)
+    if not len(fitted.classes_):
+        shown.say("The fit never saw the labels that it is judged by here.")
+    shown.table(f"Errors; 5-NN among {among}", ("", "error"), rows)
     return {"n_rows": len(y), "errors": errors}
 
 

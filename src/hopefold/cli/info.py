@@ -55,7 +55,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
         rows["images"] = "{} × {} pixels".format(*columns["image_shape"])
     kept, what = len(tensors["references.embedding"]), "training rows"
     if "exemplars" in tensors:
-        what = "exemplars"
+        what = "exemplars" if classes else "landmarks"
     rows[what] = f"{kept:,}" + (", against which new rows are judged" if classes else "")
     for name in ("validation_error", "train_error"):
         error = manifest.get(name)

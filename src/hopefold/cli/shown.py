@@ -118,7 +118,9 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
     rows |= neighbours(model)
-    if model.exemplars_ is not None:
+    if model.exemplars_ is not None and not len(model.classes_):
+        rows["landmarks"] = f"{len(model.exemplars_)}, spread over the {n_rows:,} rows"
+    elif model.exemplars_ is not None:
         rows["exemplars"] = f"{len(model.exemplars_)} stand in for {n_rows:,} rows"
     rows["time"] = f"{seconds:.1f} s, {model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
     facts(rows)

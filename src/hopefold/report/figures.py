@@ -37,7 +37,7 @@ class Panel:
     """A map in a figure: see `draw_map`."""
 
     points: ndarray
-    labels: ndarray
+    labels: ndarray | None = None
     exemplars: ndarray | None = None
     mistaken: ndarray | None = None
     title: str = ""
@@ -45,7 +45,7 @@ class Panel:
 
 def draw_map(
     points: ndarray,
-    labels: ndarray,
+    labels: ndarray | None = None,
     exemplars: ndarray | None = None,
     mistaken: ndarray | None = None,
     *,
@@ -57,8 +57,8 @@ def draw_map(
     ----------
     points : ndarray of shape (n, 2)
         Where the rows lie in the map.
-    labels : ndarray of shape (n,)
-        Their true labels.
+    labels : ndarray of shape (n,), optional
+        Their true labels. Without them, all points have one colour.
     exemplars : ndarray of shape (z, 2), optional
         Where the exemplars lie.
     mistaken : boolean ndarray of shape (n,), optional
@@ -95,10 +95,13 @@ def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -
 
 
 def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
-    points, labels, exemplars = panel.points, panel.labels, panel.exemplars
+    points, exemplars = panel.points, panel.exemplars
+    labels = np.zeros(len(points), int) if panel.labels is None else panel.labels
     mistaken = np.zeros(len(points), bool) if panel.mistaken is None else panel.mistaken
     classes = np.unique(labels)
     colours = class_colours(len(classes))
+    if panel.labels is None:
+        classes, colours = classes[:0], ()
     _draw_points(axes, points, labels, mistaken, rasterized=rasterized)
     for label, colour in zip(classes, colours, strict=True):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}

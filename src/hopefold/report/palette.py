@@ -26,7 +26,7 @@ PALETTE = (
     "#92dadd",
 )
 EXEMPLAR_COLOUR = "#d1001f"
-UNLABELLED_COLOUR = "#b4b8bf"
+UNLABELLED_COLOUR = "#a3a8b1"
 
 #: How light a further colour may be, and how vivid at most, in OKLab: seen on white and on black,
 #: and none louder than the others.

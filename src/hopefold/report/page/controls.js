@@ -20,9 +20,9 @@ function toggle(button, rows, words, options = {}) {
 function makeLegend() {
   const legend = document.getElementById("legend");
   if (!hasLabels) return;
-  for (const code of drawnClasses) {
+  for (const code of [...drawnClasses].sort((one, other) => one - other)) {
     const rows = rowsOfClass[code];
-    const words = code === scene.unlabelled ? "without a label" : `of class ${scene.classes[code]}`;
+    const words = isNamed(code) ? `of class ${scene.classes[code]}` : "without a label";
     const button = makeButton("", () => toggle(button, rows, words, { code }),
       { class: "chip", "aria-pressed": "false", data: { code } },
       makeLabel(code), make("span", { class: "quiet", text: thousands(rows.length) }));

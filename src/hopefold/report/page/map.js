@@ -1,7 +1,11 @@
 // The map itself: a WebGL scatter plot, a trace a class, then mistakes and exemplars above them.
 
 const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const drawnClasses = scene.classes.map((_, code) => code).filter(code => rowsOfClass[code].length);
+const isNamed = code => code !== scene.unlabelled;
+
+// Rows without a label lie below those that have one.
+const drawnClasses = scene.classes.map((_, code) => code).filter(code => rowsOfClass[code].length)
+  .sort((one, other) => isNamed(one) - isNamed(other));
 const mistakenRows = Array.from(allRows.filter(isMistaken));
 
 // Which rows each trace of points draws.
@@ -32,7 +36,7 @@ function pointsTrace(rows, marker) {
 function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
-    { color: seenColour(code), size: pointSize, opacity }));
+    { color: seenColour(code), size: pointSize, opacity: isNamed(code) || !hasLabels ? opacity : 0.6 * opacity }));
   const many = mistakenRows.length > 200; // then crosses are finer, so that points can be seen
   const crosses = pointsTrace(mistakenRows, {
     symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColour(), width: many ? 1 : 1.3 },
@@ -64,10 +68,10 @@ function exemplarColours() {
   });
 }
 
-// In the dark, classes are a little lighter, as in the style sheet.
+// In the dark, classes are a little lighter, as in the style sheet; rows without a label stay quiet.
 function seenColour(code, dark = matchMedia("(prefers-color-scheme: dark)").matches) {
   const colour = scene.colours[code];
-  if (!dark) return colour;
+  if (!dark || (hasLabels && !isNamed(code))) return colour;
   const lighter = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16) * 0.84 + 255 * 0.16);
   return `rgb(${lighter.map(Math.round).join()})`;
 }

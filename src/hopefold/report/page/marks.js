@@ -62,7 +62,7 @@ function drawBackdrop() {
   const corners = lit.exemplar === undefined ? [] : regionOf(lit.exemplar);
   region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
   if (!corners.length) return;
-  const colour = exemplars.codes ? scene.colours[exemplars.codes[lit.exemplar]] : styleOf("--exemplar");
+  const colour = exemplars.codes ? scene.colours[exemplars.codes[lit.exemplar]] : styleOf("--accent");
   region.setAttribute("fill", colour);
 }
 
