@@ -164,7 +164,7 @@ def test_rows_without_a_label_are_drawn_and_not_judged(some_labels, half_known, 
     assert scene.judgement.error == pytest.approx(error)
     page = text_of(scene)
     assert "Rows without a label are grey" in page
-    assert "64 columns and 10 classes" in page
+    assert "64 columns and 10 classes; 200 of the rows have no label" in page
 
 
 def test_the_share_of_the_loss_and_the_trust_stand_beside_the_error(some_labels, rows):

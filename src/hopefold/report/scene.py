@@ -75,6 +75,7 @@ class Scene:
     method: str
     call: str
     n_rows: int
+    n_unlabelled: int
     n_features: int
     classes: tuple[str, ...]
     numbers: ndarray
@@ -198,6 +199,7 @@ def make_scene(
         method=type(model).__name__,
         call=repr(model),
         n_rows=len(labelled),
+        n_unlabelled=int((~labelled).sum()),
         n_features=X.shape[1],
         classes=classes,
         numbers=shown,

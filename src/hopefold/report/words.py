@@ -46,12 +46,13 @@ def summary(scene: Scene) -> str:
     """What the map is of, in a line."""
     size = f"{title(scene.method)} map of {count(scene.n_rows, 'row')}"
     columns = count(scene.n_features, "column")
+    some = f"; {scene.n_unlabelled:,} of the rows have no label" if scene.n_unlabelled else ""
     if scene.judgement is not None:
-        return f"{size}, {columns} and {count(scene.n_classes, 'class', 'classes')}"
-    shown = ""
-    if scene.n_classes:
-        shown = f"; the colours are {count(scene.n_classes, 'label')} that it has not seen"
-    return f"{size} and {columns}, learned without labels{shown}"
+        return f"{size}, {columns} and {count(scene.n_classes, 'class', 'classes')}{some}"
+    if not scene.n_classes:
+        return f"{size} and {columns}, learned without labels"
+    seen = f"the colours are {count(scene.n_classes, 'label')} that it has not seen"
+    return f"{size} and {columns}, learned without labels; {seen}{some}"
 
 
 def caption(scene: Scene) -> str:
