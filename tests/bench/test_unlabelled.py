@@ -15,8 +15,8 @@ def measured(tmp_path_factory):
     """A very short run on digits, twice: the second has nothing to do."""
     folder, told = tmp_path_factory.mktemp("results"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unlabelled, "PASSES", 3)
-        patch.setattr(unlabelled, "FEWER_PASSES", 2)
+        patch.setitem(unlabelled.PASSES, "digits", 3)
+        patch.setitem(unlabelled.FEWER, "digits", 2)
         patch.setattr(unlabelled, "N_LABELS", 200)
         for _ in range(2):
             unlabelled.measure(
@@ -28,9 +28,13 @@ def measured(tmp_path_factory):
 def test_each_map_has_one_line(measured):
     folder, told = measured
     lines = read_lines(unlabelled.unlabelled_file(folder))
-    names = ["S-HOPE", "S-HOPE, some labels", "S-HOPE, labelled rows alone"]
-    assert [line["map"] for line in lines] == names
-    assert len(told) == 3
+    assert [line["map"] for line in lines] == [
+        "S-HOPE",
+        "S-HOPE, two layers",
+        "S-HOPE, some labels",
+        "S-HOPE, labelled rows alone",
+    ]
+    assert len(told) == 4
 
 
 def test_what_is_measured_makes_sense(measured):

@@ -204,8 +204,10 @@ class SupervisedEmbedding(
 
         save(self, path)
 
-    def plot(self, X: Any, y: Any) -> Figure:
+    def plot(self, X: Any, y: Any = None) -> Figure:
         """Draw the map of labelled rows, with mistaken ones crossed; notebooks show it.
+
+        A map that was learned without labels is drawn without them, too.
 
         Returns a matplotlib figure, whose ``savefig`` writes PNG, SVG and PDF.
         """
@@ -217,14 +219,21 @@ class SupervisedEmbedding(
                 f"a map is drawn with {error.name}, which is not installed: "
                 "pip install 'hopefold[cli]'."
             ) from error
-        points, labels = self._embed(X), np.asarray(y)
-        if labels.shape != (len(points),):
+        points, labels = self._embed(X), None if y is None else np.asarray(y)
+        if labels is None and len(self.classes_):
+            raise InvalidInput(
+                "give y, the labels of the rows: the map is drawn with its mistakes."
+            )
+        if labels is not None and labels.shape != (len(points),):
             raise InvalidInput(f"there are {len(points)} rows and labels of shape {labels.shape}.")
         if points.shape[1] != 2:
             raise InvalidParameter(
                 f"a map of two dimensions can be drawn, but this one has {points.shape[1]}: "
                 "fit with n_components=2."
             )
+        if not len(self.classes_):
+            title = f"{type(self).__name__}, learned without labels: {len(points):,} rows"
+            return draw_map(points, labels, title=title)
         mistaken = self.classes_[decide(points, *self._references())] != labels
         title = f"{type(self).__name__}: {mistaken.sum():,} of {len(points):,} rows mistaken"
         return draw_map(points, labels, self.exemplar_embedding_, mistaken, title=title)
@@ -336,7 +345,8 @@ class SupervisedEmbedding(
                 )
         learned = self._learn_from(task, training, held_out)
         if task.structure:
-            learned = replace(learned, trustworthiness=trust(task, learned.map, held_out))
+            unseen = np.setdiff1d(everything, training, assume_unique=True)
+            learned = replace(learned, trustworthiness=trust(task, learned.map, unseen))
         if len(held_out):
             checks.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
         if not (self.refit and len(held_out)):
@@ -345,13 +355,20 @@ class SupervisedEmbedding(
         return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
 
     def _hold_out(self, task: Task, random: np.random.RandomState) -> tuple[ndarray, ndarray]:
-        """Rows to learn from, and rows with a label to judge by."""
+        """Rows to learn from, and rows with a label to judge by.
+
+        Of rows without a label as large a share is in neither: neighbours are judged by them, too.
+        """
         everything = task.heard()
         known = task.known(everything)
         keep = self.n_exemplars if self.exemplars else 1
         _, places = hold_out(task.labels[known], self.validation_fraction, keep, random)
         held_out = known[places]
-        return np.setdiff1d(everything, held_out, assume_unique=True), held_out
+        unknown = np.setdiff1d(everything, known, assume_unique=True)
+        n_aside = round(self.validation_fraction * len(unknown))
+        aside = random.permutation(unknown)[:n_aside] if n_aside else unknown[:0]
+        apart = np.concatenate([held_out, aside])
+        return np.setdiff1d(everything, apart, assume_unique=True), held_out
 
     def _learn_without_labels(self, task: Task, random: np.random.RandomState) -> Learned:
         """Nothing is chosen on held-out rows: the map is learned once, and told how it does."""

@@ -310,7 +310,8 @@ def judge(
 
 def trust(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | None:
     """How far neighbours in the map are neighbours among the rows, of some that were held out."""
-    some = held_out[: min(TRUSTED_ROWS, TRUSTED_VALUES // task.rows.n_features)]
+    most = max(1, min(TRUSTED_ROWS, TRUSTED_VALUES // task.rows.n_features))
+    some = held_out[:: max(1, len(held_out) // most)][:most]
     n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
     if not n_neighbors:
         return None
