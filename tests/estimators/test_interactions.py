@@ -314,6 +314,13 @@ def test_rows_that_do_not_vary_are_refused(hope, table):
         hope.interactions(3, X[:1])
 
 
+def test_a_single_row_does_not_vary_whatever_the_order(iris):
+    X, y = iris
+    model = HOPE(order=4, n_factors=8, max_epochs=1, random_state=0).fit(X, y)
+    with pytest.raises(InvalidInput, match="do not vary"):
+        model.interactions(X=X[:1], y=y[:1])
+
+
 def test_several_rows_in_a_list_are_not_taken_for_one(hope, table):
     X, _ = table
     with pytest.raises(InvalidInput, match="one row can be explained"):

@@ -62,13 +62,6 @@ class Row:
 
 ROWS = (
     Row("S-HOPE", lambda data: SHOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
-    Row(
-        "S-HOPE, two layers",
-        lambda data: SHOPE(
-            n_units=(400, 400), n_factors=400, max_epochs=PASSES[data], random_state=0
-        ),
-        "nothing",
-    ),
     Row("HOPE", lambda data: HOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
     Row("parametric t-SNE", lambda _: ParametricTSNE(random_state=0), "epochs"),
     Row("UMAP", lambda _: extras.UMAP(), "nothing", "umap"),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
+#: What is said of rows that are all alike.
+CONSTANT = "the rows of X do not vary: give some that differ, or none, for what the map leans on."
+
 #: Terms of the largest coefficients, among which those are found that matter most on data.
 CANDIDATES = 10_000
 
@@ -109,9 +112,7 @@ def rank(
     weights = found.coefficients.norm(dim=1)
     deviations = (squares / start - mean.square()).clamp(min=0).sqrt() * weights
     if not deviations.any():
-        raise ConstantRows(
-            "the rows of X do not vary: give some that differ, or none, for what the map leans on."
-        )
+        raise ConstantRows(CONSTANT)
     best = deviations.argsort(descending=True, stable=True)[:top]
     shifts = ((sums / counts - mean) * weights).T[best]
     exact_among = note(found, len(unit.factor))

@@ -25,9 +25,18 @@ from hopefold.core.interactions import (
     units_of,
 )
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
-from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.contributions import CANDIDATES, ScaledRows, Unit, note, rank, tell, told
+from hopefold.estimators.contributions import (
+    CANDIDATES,
+    CONSTANT,
+    ScaledRows,
+    Unit,
+    note,
+    rank,
+    tell,
+    told,
+)
 from hopefold.estimators.going_on import Incremental
 from hopefold.estimators.terms import Explanation, Interactions
 
@@ -115,6 +124,8 @@ class Explaining(Incremental):
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
             return tell(found, names, units, self.n_features_in_)
+        if not polynomial.A.any():
+            raise ConstantRows(CONSTANT)
         found = largest_terms(polynomial, max(top, CANDIDATES), degrees)
         labels = self.predict(X) if y is None else _check_labels(y, len(rows))
         return rank(found, rows, unit, labels, top, names, units)
