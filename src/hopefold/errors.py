@@ -94,6 +94,10 @@ class RareClassWarning(UserWarning):
     """A class has fewer rows than the exemplars asked for."""
 
 
+class MarkerWarning(UserWarning):
+    """The marker of a missing label marks nothing: it may be misspelt."""
+
+
 class ChanceWarning(UserWarning):
     """Held-out rows are not clearly judged better than by always naming the commonest class."""
 

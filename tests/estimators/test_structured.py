@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder
 from hopefold.data.tables import read_table
-from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.errors import InvalidInput, InvalidParameter, MarkerWarning
 from hopefold.estimators.losses import Batch, by_exemplars, by_pairs
 
 QUICK = {"n_factors": 40, "n_units": 40, "random_state": 0}
@@ -163,9 +163,46 @@ def test_a_marker_of_any_kind_marks_what_is_missing(marker, stands_for, three_bl
 def test_a_marker_that_marks_nothing_changes_nothing(iris):
     X, y = iris
     plain, marked = (
-        quick(max_epochs=3, missing_label=marker).fit(X, y).transform(X) for marker in ((), -1)
+        quick(max_epochs=3, missing_label=marker).fit(X, y).transform(X) for marker in ((), None)
     )
     np.testing.assert_array_equal(plain, marked)
+
+
+def test_a_marker_that_may_be_misspelt_is_told(iris):
+    X, y = iris
+    labels = np.where(y == 1, "unknown", "known")
+    with pytest.warns(MarkerWarning, match="'unknwon' marks no row.*Did you mean 'unknown'"):
+        quick(max_epochs=1, missing_label="unknwon").fit(X, labels)
+
+
+@pytest.mark.parametrize("marker", [None, np.nan, -1], ids=str)
+def test_what_numpy_would_make_text_of_is_missing_all_the_same(marker, three_blobs):
+    X, y = three_blobs
+    labels = [marker if row % 2 else "abc"[label] for row, label in enumerate(y)]
+    model = quick(max_epochs=1, missing_label=marker, structure=0.5).fit(X, labels)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_a_number_marks_text_that_says_the_same(three_blobs):
+    X, y = three_blobs
+    labels = np.array(["abc"[label] for label in y])
+    labels = np.where(np.arange(90) % 2, labels, "-1")
+    model = quick(max_epochs=1, missing_label=-1, structure=0.5).fit(X, labels)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_text_and_numbers_are_no_labels_together_whatever_is_missing(three_blobs):
+    X, y = three_blobs
+    labels = np.array([None if row % 2 else (label or "a") for row, label in enumerate(y)], object)
+    with pytest.raises(InvalidInput, match="mixes text"):
+        quick(missing_label=None).fit(X, labels)
+
+
+def test_rows_whose_label_is_missing_do_not_count_in_the_score(three_blobs):
+    X, y = three_blobs
+    partly = np.where(np.arange(90) % 3, y, -1)
+    model = quick(missing_label=-1, structure=0.5, max_epochs=5).fit(X, partly)
+    assert model.score(X, np.where(np.arange(90) % 2, model.predict(X), -1)) == 1
 
 
 def test_without_structure_rows_without_a_label_have_no_say(three_blobs):
@@ -189,7 +226,9 @@ def test_references_that_are_rows_are_those_with_a_label(three_blobs):
 @pytest.mark.parametrize("marker", [np.nan, None, -1, "?"])
 def test_markers_are_cloned_and_kept_in_files(marker, iris, tmp_path):
     X, y = iris
-    model = clone(quick(max_epochs=2, missing_label=marker)).fit(X, y)
+    labels = y.astype(object)
+    labels[0] = marker
+    model = clone(quick(max_epochs=2, missing_label=marker, structure=0)).fit(X, labels)
     model.save(tmp_path / "map.hope")
     kept = load(tmp_path / "map.hope").missing_label
     assert kept == (None if marker != marker else marker)
@@ -303,7 +342,12 @@ def test_a_perplexity_too_large_names_the_largest_that_fits(settings, largest, i
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"structure": -0.1}, "structure=-0.1: give a number of at least 0 and below 1"),
+        ({"structure": -0.1}, "structure=-0.1: give a number from 0 to 1, or 'auto'"),
+        ({"structure": np.array([0.1, 0.2])}, "from 0 to 1"),
+        ({"structure": True}, "from 0 to 1"),
+        ({"missing_label": [-1]}, "give the one number or text"),
+        ({"missing_label": True}, "give the one number or text"),
+        ({"class_weight": {0: 2}}, "but there are no labels"),
         ({"structure": 1.5}, "structure"),
         ({"perplexity": 1}, "perplexity=1: give a number above 1"),
         ({"n_landmarks": 1}, "n_landmarks=1"),
@@ -314,6 +358,39 @@ def test_a_perplexity_too_large_names_the_largest_that_fits(settings, largest, i
 def test_settings_that_make_no_sense_are_named(settings, word, iris):
     with pytest.raises(InvalidParameter, match=word):
         SHOPE(**settings).fit(iris[0])
+
+
+def test_rows_that_are_all_alike_have_no_neighbours_to_keep():
+    with pytest.raises(InvalidInput, match="no column of X varies"):
+        SHOPE().fit(np.ones((50, 4)))
+
+
+def test_too_few_rows_for_any_neighbours_are_told(iris):
+    with pytest.raises(InvalidParameter, match="give more rows"):
+        SHOPE().fit(iris[0][:2])
+
+
+def test_one_class_among_those_that_are_known_is_told_as_such(iris):
+    X, y = iris
+    with pytest.raises(InvalidInput, match="in all 50 rows that have a label, of 150"):
+        SHOPE(missing_label=-1).fit(X, np.where(y == 0, 0, -1))
+
+
+def test_a_small_model_learns_from_the_rows_that_have_a_label(three_blobs):
+    X, y = three_blobs
+    settings = {"max_bytes": 9_000, "max_epochs": 2, "random_state": 0}
+    model = SHOPE(missing_label=-1, structure=0, **settings).fit(
+        X, np.where(np.arange(90) % 3, y, -1)
+    )
+    assert len(model.exemplars_) == 6
+
+
+def test_going_on_needs_labels_from_the_first_row_on(iris):
+    X, y = iris
+    with pytest.raises(InvalidInput, match="requires y"):
+        SHOPE().partial_fit(X, None)
+    with pytest.raises(InvalidInput, match="learned without labels"):
+        quick(max_epochs=1).fit(X).partial_fit(X, y)
 
 
 def test_going_on_knows_no_structure_and_no_marker(iris):

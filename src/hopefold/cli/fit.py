@@ -153,6 +153,9 @@ def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
     """Weights of the labels themselves: on the command line all of them are text."""
     import numpy as np
 
+    if table.y is None:
+        raise InvalidParameter("--class-weight needs labels: leave it out, or --unlabelled.")
+
     labels = {str(label): label for label in np.asarray(table.y).tolist()}
     for name in weights:
         if name not in labels:

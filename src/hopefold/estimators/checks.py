@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -30,6 +31,7 @@ from hopefold.errors import (
     InvalidInput,
     InvalidParameter,
     InvalidType,
+    MarkerWarning,
     NoSuchFolder,
     RareClassWarning,
 )
@@ -147,16 +149,19 @@ def check_names(model: BaseEstimator, names: ndarray | None) -> None:
     )
 
 
-def check_classes(classes: ndarray, n_rows: int) -> None:
+def check_classes(classes: ndarray, n_rows: int, n_labelled: int | None = None) -> None:
     """A map needs something to tell apart."""
+    which = f"all {n_rows} rows"
+    if n_labelled not in (None, n_rows):
+        which = f"all {n_labelled} rows that have a label, of {n_rows}"
     if not len(classes):
         raise InvalidInput(
             f"the label is missing in all {n_rows} rows: call fit(X) without y to learn from rows "
-            "alone, or check missing_label."
+            "alone (--unlabelled), or check missing_label."
         )
     if len(classes) < 2:
         raise InvalidInput(
-            f"y has one class only ({classes.tolist()[0]!r}, in all {n_rows} rows): "
+            f"y has one class only ({classes.tolist()[0]!r}, in {which}): "
             "a supervised map needs at least two, check that y is the label column."
         )
 
@@ -387,23 +392,54 @@ def check_sortable(y: Any) -> None:
 def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarray, " n"]]:
     """The labels that are not missing, and which rows have one.
 
-    None and NaN are one marker: tables turn one into the other.
+    None and NaN are one marker: tables turn one into the other. So do -1 and "-1" mark the same.
     """
     with _our_errors():
-        labels = np.asarray(y)
-        labels = labels.ravel() if labels.shape == (len(labels), 1) else labels
-        if labels.shape != (n_rows,):
-            raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
+        values = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+        values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
+        if values.shape != (n_rows,):
+            raise InvalidInput(f"there are {n_rows} rows and labels of shape {values.shape}.")
         if is_missing(marker):
-            missing = [is_missing(label) for label in labels.tolist()]
+            missing = [is_missing(label) for label in values.tolist()]
         else:
-            missing = [type(label) is not bool and label == marker for label in labels.tolist()]
+            missing = [_is_marker(label, marker) for label in values.tolist()]
         known = ~np.array(missing, dtype=bool)
-        there = np.array(labels[known].tolist()) if labels.dtype == object else labels[known]
+        there = values[known]
         check_sortable(there)
+        if there.dtype == object:
+            there = np.array(there.tolist())
         if len(there):
             check_classification_targets(there)
     return there, known
+
+
+def _is_marker(label: Any, marker: Any) -> bool:
+    if isinstance(label, bool):
+        return False
+    return bool(label == marker) or str(label) == str(marker)
+
+
+def warn_of_marker(marker: Any, labels: ndarray) -> None:
+    """One warning if no label is missing though there is a marker, unless it is None or NaN."""
+    if not is_missing(marker):
+        close = get_close_matches(str(marker), [str(label) for label in np.unique(labels)], 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        warnings.warn(
+            f"missing_label={marker!r} marks no row: all labels are taken for classes.{hint}",
+            MarkerWarning,
+            stacklevel=6,
+        )
+
+
+def check_marker(marker: Any) -> None:
+    """Is it something that can stand for a missing label, or ``()``?"""
+    plain = isinstance(marker, str | Real) and not isinstance(marker, bool | np.bool_)
+    nothing = isinstance(marker, tuple) and not marker
+    if not (plain or nothing or marker is None or type(marker).__name__ == "NAType"):
+        raise InvalidParameter(
+            f"missing_label={marker!r}: give the one number or text that stands for a missing "
+            "label, None for None and NaN, or () if no label is missing."
+        )
 
 
 def is_missing(label: Any) -> bool:

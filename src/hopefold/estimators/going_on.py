@@ -13,7 +13,7 @@ from torch import nn
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
 from hopefold.data.seen import sketch
-from hopefold.errors import Diverged, InvalidParameter
+from hopefold.errors import Diverged, InvalidInput, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.gradient import GradientEmbedding
@@ -85,7 +85,14 @@ class Incremental(GradientEmbedding):
         self._check_going_on()
         if (size := this_world().size) > 1:
             raise InvalidParameter(f"partial_fit learns in one process, and there are {size}: fit.")
+        if y is None:
+            raise InvalidInput("partial_fit requires y to be passed, but the target y is None.")
         going = self.__sklearn_is_fitted__()
+        if going and not len(self.classes_):
+            raise InvalidInput(
+                "this model was learned without labels, and partial_fit goes on with classes: fit "
+                "with y first."
+            )
         if going:
             X, y = checks.check_more_rows(self, X, y)
             known, scale, weights = self.classes_, self.scale_, self.class_weight_

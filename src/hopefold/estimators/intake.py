@@ -54,7 +54,7 @@ class Intake:
         if self.y is None:
             return np.empty(0, dtype=int), codes
         classes, codes[self.labelled] = np.unique(self.y, return_inverse=True)
-        checks.check_classes(classes, len(codes))
+        checks.check_classes(classes, len(codes), len(self.y))
         return classes, codes
 
     def learn_scale(self, how: str | None) -> Scale:
@@ -137,7 +137,10 @@ def _check(
         X, y = checks.check_rows(model, X, y, fitting=True, names=names)
         return X, y, np.full(X.shape[0], y is not None)
     X, _ = checks.check_rows(model, X, None, fitting=True, names=names)
-    return X, *checks.split_labels(y, marker, X.shape[0])
+    labels, known = checks.split_labels(y, marker, X.shape[0])
+    if known.all():
+        checks.warn_of_marker(marker, labels)
+    return X, labels, known
 
 
 def _check_agreement(model: Any, X: Any, world: World) -> None:

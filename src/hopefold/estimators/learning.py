@@ -312,11 +312,10 @@ def trust(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | 
     """How far neighbours in the map are neighbours among the rows, of some that were held out."""
     most = max(1, min(TRUSTED_ROWS, TRUSTED_VALUES // task.rows.n_features))
     some = held_out[:: max(1, len(held_out) // most)][:most]
-    n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
-    if not n_neighbors:
+    if len(some) < 3 * TRUSTED_NEIGHBORS:  # fewer tell nothing
         return None
     rows, points = task.rows.fetch(some).numpy(), _points(task, map_, some)
-    return float(trustworthiness(rows, points, n_neighbors=n_neighbors))
+    return float(trustworthiness(rows, points, n_neighbors=TRUSTED_NEIGHBORS))
 
 
 def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:

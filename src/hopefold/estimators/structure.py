@@ -93,8 +93,11 @@ def number_of_landmarks(asked: int | str, n_rows: int, perplexity: float) -> int
 
 def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) -> None:
     """Can a row have so many neighbours?"""
-    if perplexity >= n_others:
-        raise InvalidParameter(
-            f"perplexity={perplexity:g} asks for more neighbours than there are among {among}: "
-            f"the largest that fits is {max(1, n_others - 1)}; lower it, or {remedy}."
-        )
+    if perplexity < n_others:
+        return
+    asked = f"perplexity={perplexity:g} asks for more neighbours than there are among {among}"
+    if n_others < 3:
+        raise InvalidParameter(f"{asked}: give more rows.")
+    raise InvalidParameter(
+        f"{asked}: the largest that fits is {n_others - 1}; lower it, or {remedy}."
+    )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
-from hopefold.errors import InvalidParameter
+from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import GradientEmbedding
 from hopefold.estimators.learning import Learned, Task
@@ -61,8 +65,8 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.structure != 1:
-            checks.check_number_or_auto("structure", self.structure, 0, 1)
+        _check_share(self.structure)
+        checks.check_marker(self.missing_label)
         checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
         checks.check_whole_or_auto("n_landmarks", self.n_landmarks, at_least=2)
 
@@ -71,6 +75,8 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
         self.structure_: float = shares[0]
         if shares == (0.0,):
             return super()._learn(task, random)
+        if not task.scale.gain.any():
+            raise InvalidInput("no column of X varies: there are no neighbours to keep.")
         if getattr(self, "max_bytes", None) is not None:
             raise InvalidParameter(
                 f"max_bytes={self.max_bytes} is for maps that classes alone decide: leave it out, "
@@ -82,9 +88,28 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
             self.structure_ = keeping._best_share(task, shares, random)
         return super(Structured, keeping)._learn(replace(task, structure=self.structure_), random)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are judged rightly; those whose label is missing do not count."""
+        if isinstance(self.missing_label, tuple) or isinstance(X, str | PathLike):
+            return float(super().score(X, y, sample_weight))
+        _, known = checks.split_labels(y, self.missing_label, _num_samples(X))
+        if not known.any():
+            raise InvalidInput(
+                f"all {len(known)} labels are missing: there is nothing to judge by."
+            )
+        which = np.flatnonzero(known)
+        labels = _safe_indexing(y, which)
+        weights = None if sample_weight is None else _safe_indexing(sample_weight, which)
+        return float(super().score(_safe_indexing(X, which), labels, weights))
+
     def _shares(self, task: Task) -> tuple[float, ...]:
         """What the share of the loss may be."""
         if not task.is_labelled:
+            if self.class_weight is not None:
+                raise InvalidParameter(
+                    f"class_weight={self.class_weight!r}, but there are no labels: leave it out, "
+                    "or give y."
+                )
             return (1.0,)
         if self.structure != "auto":
             return (float(self.structure),)
@@ -114,7 +139,7 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
                 f"n_landmarks={n_landmarks}, but there are {n_rows} rows: ask for fewer, or leave "
                 "it 'auto'."
             )
-        remedy = "raise n_landmarks"
+        remedy = "raise n_landmarks" if n_landmarks < n_rows else "give more rows"
         check_perplexity(self.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
         landmarks = find_landmarks(task.rows, n_landmarks, self.perplexity, task.device, random)
         task.dealing.world.level([landmarks.centres, landmarks.precisions])
@@ -138,3 +163,11 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
         for name, value in changes.items():
             setattr(changed, name, value)
         return changed
+
+
+def _check_share(value: Any) -> None:
+    """Is it ``"auto"``, or a number from 0 to 1?"""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    auto = isinstance(value, str) and value == "auto"
+    if not auto and not (number and 0 <= value <= 1):
+        raise InvalidParameter(f"structure={value!r}: give a number from 0 to 1, or 'auto'.")

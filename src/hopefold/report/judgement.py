@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import bdtr
 
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.learning import TRUSTED_NEIGHBORS
 from hopefold.evaluation import (
     FLOAT,
     Kept,
@@ -109,7 +108,7 @@ def look_around(
     return Neighbours(
         share=share,
         trust=trustworthiness(model, X, points),
-        held_out=_trust_held_out(model, true[labelled]),
+        held_out=model.trustworthiness_,
         error=error,
         guess=guess,
         n_judged=int(judged.sum()),
@@ -133,7 +132,7 @@ def judge(
     """Compare what the model says of rows with what they are."""
     new = ~training
     n_new, n_mistaken = int(new.sum()), int((true != predicted)[new].sum())
-    n_learned = model.n_rows_ or int(training.sum()) or len(true)
+    n_learned = _n_labelled(model, true)  # k-NN could use no others
     guess, p_value = _against_guessing(model, true, n_mistaken, new)
     return Judgement(
         n_new=n_new,
@@ -171,13 +170,6 @@ def _against_guessing(
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())
     return guess, float(bdtr(n_mistaken, n_judged, guess))
-
-
-def _trust_held_out(model: SupervisedEmbedding, true: ndarray) -> float | None:
-    """As the fit has found it; of a handful of rows it is another figure, and says nothing."""
-    n_rows = _n_labelled(model, true) if len(model.classes_) else model.n_rows_ or 0
-    few = model.settings_["validation_fraction"] * n_rows < 3 * TRUSTED_NEIGHBORS
-    return None if few else model.trustworthiness_
 
 
 def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:
