@@ -177,6 +177,11 @@ def test_a_label_column_that_is_not_there_is_named(folder, label):
 
 def test_a_file_needs_the_name_of_its_label_column(folder):
     with pytest.raises(InvalidInput, match="name of the label column"):
+        LDA().fit(folder)
+
+
+def test_a_file_without_the_name_of_its_labels_may_not_have_text_among_its_features(folder):
+    with pytest.raises(InvalidInput, match=r"'kind'.* is no number.*give y its name"):
         SHOPE().fit(folder)
 
 

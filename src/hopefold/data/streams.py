@@ -196,9 +196,10 @@ def _features(schema: Any, label: Any, columns: Sequence[str] | None, path: str)
             raise InvalidInput(f"{path} has no column {name!r}, which the model was fitted with.")
         kind = str(schema.field(name).type)
         if not kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal")):
+            labels = ", or give y its name if it has the labels" if label is None else ""
             raise InvalidInput(
                 f"column {name!r} of {path} is of type {kind}, which is no number: encode it, or "
-                "leave it out."
+                f"leave it out{labels}."
             )
     if not features:
         raise InvalidInput(f"{path} has no column besides the label.")

@@ -124,7 +124,8 @@ class SupervisedEmbedding(
             torch.enable_grad(),
             self._kept(task, random) as (kept_task, chances),
         ):
-            learned = self._learn(kept_task, chances)
+            learner, what = self._learner(kept_task, chances)
+            learned = learner._learn(what, chances)
         self._publish(learned, task)
         if self.refit and self.validation_error_ is not None and self.train_error_ is not None:
             n_held_out = self.validation_fraction * np.count_nonzero(given.labelled)
@@ -327,6 +328,10 @@ class SupervisedEmbedding(
     ) -> Iterator[tuple[Task, np.random.RandomState]]:
         """What is learned from, with a checkpoint where the method has one."""
         yield task, random
+
+    def _learner(self, task: Task, _random: np.random.RandomState) -> tuple[Self, Task]:
+        """What learns, with all decided that the rows decide, and what from."""
+        return self, task
 
     def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
         """Learn with some rows held out, to know the error; then, if asked, from all rows."""

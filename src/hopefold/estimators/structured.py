@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Learned, Task
+from hopefold.estimators.learning import Task
 from hopefold.estimators.structure import check_perplexity, find_landmarks, number_of_landmarks
 
 #: Shares of the loss that are tried where some labels are missing, and the part of the passes that
@@ -70,11 +70,11 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
         checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
         checks.check_whole_or_auto("n_landmarks", self.n_landmarks, at_least=2)
 
-    def _learn(self, task: Task, random: np.random.RandomState) -> Learned:
+    def _learner(self, task: Task, random: np.random.RandomState) -> tuple[Self, Task]:
         shares = self._shares(task)
         self.structure_: float = shares[0]
         if shares == (0.0,):
-            return super()._learn(task, random)
+            return self, task
         if not task.scale.gain.any():
             raise InvalidInput("no column of X varies: there are no neighbours to keep.")
         if getattr(self, "max_bytes", None) is not None:
@@ -86,7 +86,7 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
         task = keeping._with_landmarks(task, random)
         if len(shares) > 1:
             self.structure_ = keeping._best_share(task, shares, random)
-        return super(Structured, keeping)._learn(replace(task, structure=self.structure_), random)
+        return keeping, replace(task, structure=self.structure_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are judged rightly; those whose label is missing do not count."""
