@@ -137,3 +137,10 @@ def test_a_summary_guesses_among_the_labels_that_are_there(run, here):
     options = ("--label", "type", "--missing-label", "-1", "--structure", "0.5", *QUICK)
     shown = run("fit", table, *options, "--perplexity", "5", "-o", "some.hope").stdout
     assert "on 10 % of the labelled rows (guessing: 66.67 %)" in shown
+
+
+def test_a_misspelt_marker_is_told(run, here):
+    table = write_cells(here / "some.csv", cell=None, tissue=None)
+    options = ("--label", "type", "--missing-label", "unknwon", *QUICK)
+    told = run("fit", table, *options, "-o", "some.hope").stderr
+    assert "hopefold: warning: missing_label='unknwon' marks no row" in told

@@ -38,6 +38,7 @@ OURS = (
     errors.NoValidationWarning,
     errors.SmallerStepWarning,
     errors.CheckpointWarning,
+    errors.MarkerWarning,
     errors.RoundingWarning,
     errors.UncheckedWarning,
 )
