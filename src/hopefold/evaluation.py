@@ -131,7 +131,7 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
 
     """
     marker = getattr(model, "missing_label", ())
-    if isinstance(marker, tuple):
+    if not checks.is_marker(marker):
         if len(getattr(model, "classes_", "?")):
             return np.ones(len(y), bool)
         marker = None

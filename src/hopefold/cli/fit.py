@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from hopefold.data.tables import Table
 
 
-#: Methods that learn from rows alone.
-UNLABELLED = ("HOPE", "SHOPE")
-
-
 @options.with_parameters
 def fit(
     data: options.Data,
@@ -58,7 +54,7 @@ def fit(
     world = this_world()
     world.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
-    if unlabelled and kind not in UNLABELLED:
+    if unlabelled and "missing_label" not in declared.parameters(kind):
         raise InvalidParameter(
             f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
         )

@@ -98,6 +98,8 @@ def without_controls(text: str) -> str:
 
 def summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
     """What was learned, from what, and how good it is; less, of files that were read in parts."""
+    from hopefold.estimators.checks import is_marker
+
     n_rows, n_columns = model.n_rows_, model.n_features_in_
     say(
         f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
@@ -108,9 +110,7 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
         rows |= _reading(data)
     if model.validation_error_ is not None:
         guessing = "" if data is None else f" (guessing: {_guessing(model, data)})"
-        which = (
-            "rows" if isinstance(getattr(model, "missing_label", ()), tuple) else "labelled rows"
-        )
+        which = "labelled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
             f"{which}{guessing}"

@@ -44,10 +44,7 @@ def kmeans_per_class(
         elif n_centres == len(members):
             centres.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
         else:
-            kmeans = KMeans(n_centres, n_init=1, random_state=random_state)
-            with warnings.catch_warnings():  # rows that are all alike make centres that are alike
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                centres.append(kmeans.fit(rows).cluster_centers_)
+            centres.append(_centres(KMeans(n_centres, n_init=1, random_state=random_state), rows))
     return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)
 
 
@@ -57,9 +54,12 @@ def kmeans_centres(
     random_state: np.random.RandomState,
 ) -> Float[ndarray, "z features"]:
     """Many k-means centres of rows of any class, after a few rounds from random rows."""
-    rows = _with_short_indices(rows)
     kmeans = KMeans(n_centres, init="random", n_init=1, max_iter=ROUNDS, random_state=random_state)
-    with warnings.catch_warnings():
+    return _centres(kmeans, _with_short_indices(rows))
+
+
+def _centres(kmeans: KMeans, rows: Any) -> Float[ndarray, "z features"]:
+    with warnings.catch_warnings():  # rows that are all alike make centres that are alike
         warnings.simplefilter("ignore", ConvergenceWarning)
         centres: ndarray = kmeans.fit(rows).cluster_centers_
     return centres

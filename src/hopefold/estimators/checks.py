@@ -402,7 +402,7 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
         if is_missing(marker):
             missing = [is_missing(label) for label in values.tolist()]
         else:
-            missing = [_is_marker(label, marker) for label in values.tolist()]
+            missing = [_says_the_same(label, marker) for label in values.tolist()]
         known = ~np.array(missing, dtype=bool)
         there = values[known]
         check_sortable(there)
@@ -413,7 +413,7 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
     return there, known
 
 
-def _is_marker(label: Any, marker: Any) -> bool:
+def _says_the_same(label: Any, marker: Any) -> bool:
     if isinstance(label, bool):
         return False
     return bool(label == marker) or str(label) == str(marker)
@@ -431,11 +431,15 @@ def warn_of_marker(marker: Any, labels: ndarray) -> None:
         )
 
 
+def is_marker(marker: Any) -> bool:
+    """Does it stand for a missing label? ``()`` stands for none."""
+    return not (isinstance(marker, tuple) and not marker)
+
+
 def check_marker(marker: Any) -> None:
     """Is it something that can stand for a missing label, or ``()``?"""
     plain = isinstance(marker, str | Real) and not isinstance(marker, bool | np.bool_)
-    nothing = isinstance(marker, tuple) and not marker
-    if not (plain or nothing or marker is None or type(marker).__name__ == "NAType"):
+    if not (plain or not is_marker(marker) or marker is None or type(marker).__name__ == "NAType"):
         raise InvalidParameter(
             f"missing_label={marker!r}: give the one number or text that stands for a missing "
             "label, None for None and NaN, or () if no label is missing."

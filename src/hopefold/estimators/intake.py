@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Int
     from numpy import ndarray
 
-#: The marker of a missing label if there is none: NaN and None are markers.
-NO_MARKER = ()
-
-
-def _is_no_marker(marker: Any) -> bool:
-    return isinstance(marker, tuple) and marker == NO_MARKER
-
 
 @dataclass(frozen=True)
 class Intake:
@@ -132,8 +125,8 @@ def _check(
     model: Any, X: Any, y: Any, names: ndarray | None
 ) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
     """Rows, their labels, and which of them have one."""
-    marker = getattr(model, "missing_label", NO_MARKER)
-    if y is None or _is_no_marker(marker):
+    marker = getattr(model, "missing_label", ())
+    if y is None or not checks.is_marker(marker):
         X, y = checks.check_rows(model, X, y, fitting=True, names=names)
         return X, y, np.full(X.shape[0], y is not None)
     X, _ = checks.check_rows(model, X, None, fitting=True, names=names)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from sklearn.manifold import trustworthiness
 from torch import Tensor, nn
 
 from hopefold.core.exemplars import kmeans_per_class
@@ -314,6 +313,8 @@ def trust(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | 
     some = held_out[:: max(1, len(held_out) // most)][:most]
     if len(some) < 3 * TRUSTED_NEIGHBORS:  # fewer tell nothing
         return None
+    from sklearn.manifold import trustworthiness  # slow to import, and few fits ask for it
+
     rows, points = task.rows.fetch(some).numpy(), _points(task, map_, some)
     return float(trustworthiness(rows, points, n_neighbors=TRUSTED_NEIGHBORS))
 

@@ -90,7 +90,7 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are judged rightly; those whose label is missing do not count."""
-        if isinstance(self.missing_label, tuple) or isinstance(X, str | PathLike):
+        if not checks.is_marker(self.missing_label) or isinstance(X, str | PathLike):
             return float(super().score(X, y, sample_weight))
         _, known = checks.split_labels(y, self.missing_label, _num_samples(X))
         if not known.any():
