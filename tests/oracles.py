@@ -110,6 +110,20 @@ def collapse_onto_exemplars(
     return total / len(y)
 
 
+def guess_classes(y, exemplars, exemplar_labels, exemplar_weights=None):
+    """The likeliest class of each point by q, and how much likelier it is than the next one."""
+    found = []
+    for point in y:
+        q = exemplar_q(point, exemplars, exemplar_weights)
+        shares = {
+            label: sum(q[j] for j in range(len(q)) if exemplar_labels[j] == label)
+            for label in set(exemplar_labels)
+        }
+        best, *rest = sorted(shares, key=lambda label: -shares[label])
+        found.append((best, shares[best] - max((shares[label] for label in rest), default=0.0)))
+    return found
+
+
 def spread_over_exemplars(
     y, labels, exemplars, exemplar_labels, weights=None, exemplar_weights=None, kernel=student
 ):

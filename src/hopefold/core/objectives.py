@@ -104,6 +104,26 @@ def exemplar_slopes(
     return loss.mul_(shares).sum(), (to_points, to_exemplars)
 
 
+@torch.no_grad()
+def guess_classes(
+    y: Float[Tensor, "n d"],
+    exemplars: Float[Tensor, "z d"],
+    exemplar_labels: Int[Tensor, " z"],
+    exemplar_weights: Float[Tensor, " z"] | None = None,
+) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+    """The class of each point by q, the likeliest, and how much likelier it is than the next one.
+
+    The latter is 0 where the guess would change: what is weighted by it has no jumps.
+    """
+    mass = squared_distances(y, exemplars).add_(1).reciprocal_()
+    if exemplar_weights is not None:
+        mass *= exemplar_weights
+    shares = mass.new_zeros(len(y), int(exemplar_labels.max()) + 2)  # the last one: of no class
+    shares.index_add_(1, exemplar_labels, mass).div_(mass.sum(dim=1, keepdim=True))
+    (first, second), (guesses, _) = (found.unbind(1) for found in shares.topk(2, dim=1))
+    return guesses, first - second
+
+
 def collapse_onto_pairs(
     y: Float[Tensor, "n d"],
     labels: Int[Tensor, " n"],

@@ -181,7 +181,7 @@ def bytes_besides(task: Task, n_components: int, texts: Iterable[Any], precision
     n_references = len(task.labels)
     exemplars = 0
     if task.exemplars is not None:
-        sizes = np.bincount(task.labels[task.heard()], minlength=task.n_classes)
+        sizes = np.bincount(task.labels[task.known(task.heard())], minlength=task.n_classes)
         n_references = int(np.minimum(sizes, task.n_exemplars).sum())
         exemplars = _coarse_bytes((n_references, task.rows.n_features), precision)
     references = n_references * (4 * n_components + label_type(task.n_classes).itemsize)

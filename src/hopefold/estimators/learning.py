@@ -44,8 +44,9 @@ SPREAD_ROWS, SPREAD_PARTS = 1_000, 10
 #: The number of a class that is not known.
 UNKNOWN = -1
 
-#: The share of a pass that rows with a class have at the least, where others have none.
-KNOWN_SHARE = 0.2
+#: The share of a pass that rows with a class have at the least, where others have none, and the
+#: share of the run after which the map's guesses for the others count as much.
+KNOWN_SHARE, BELIEVED = 0.05, 0.5
 
 #: Held-out rows, and numbers in them, by which it is told how far neighbours can be trusted, and
 #: neighbours that are looked at.
@@ -86,14 +87,19 @@ class Task:
         """Has any row a class?"""
         return self.n_classes > 0
 
+    @property
+    def is_guessing(self) -> bool:
+        """Are rows without a class held to the one that the map takes them for?"""
+        return self.exemplars == "joint" and self.is_labelled and bool((self.labels < 0).any())
+
     def known(self, which: Int[ndarray, " w"]) -> Int[ndarray, " k"]:
         """Those of these rows that have a class."""
         return which[self.labels[which] >= 0]
 
     def heard(self) -> Int[ndarray, " h"]:
-        """The rows that count: those without a class only where neighbours are to be kept."""
+        """The rows that count: those without a class where something can be learned from them."""
         everything = np.arange(len(self.labels))
-        return everything if self.structure else self.known(everything)
+        return everything if self.structure or self.is_guessing else self.known(everything)
 
     def visits(self, training: Int[ndarray, " t"]) -> Int[ndarray, " v"]:
         """The rows of a pass: those with a class more than once where they are few."""
@@ -351,17 +357,20 @@ class Attempt:
         self._chances = Chances(task.seed, task.device)
         self._targets = torch.from_numpy(exemplar_labels).to(task.device)
         known = task.known(training)
-        weights = task.class_weights * (len(training) / len(known) if len(known) else 1)
+        weights = task.class_weights
         if len(known):
-            weights = weights / task.class_weights[task.labels[known]].mean()
+            weights = weights / weights[task.labels[known]].mean()
         self._weights = torch.from_numpy(weights).float().to(task.device)
         self._weighted = bool((weights != 1).any())
+        self._is_guessing = task.is_guessing
         self._numbers: Tensor | None = None
 
     def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor | Known:
         """The loss of the rows with these numbers, with masks that the seed decides."""
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
             self._numbers, self._batch = numbers, self._next(self.training[numbers.numpy()])
+            if self._is_guessing:
+                self._batch = replace(self._batch, belief=min(1.0, done / BELIEVED))
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         whole, world = self._batch.whole, self._task.dealing.world

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import affinity_slopes, input_affinities, landmark_slopes
-from hopefold.core.objectives import exemplar_slopes, pair_slopes
+from hopefold.core.objectives import exemplar_slopes, guess_classes, pair_slopes
 from hopefold.core.passages import Passage
 from hopefold.data.distortion import distort
 from hopefold.data.scaling import Scale
@@ -65,21 +65,28 @@ class Batch:
     whole: Whole | None = None
     #: How near the rows are to the exemplars that have no class, where neighbours are to be kept.
     affinities: Float[Tensor, "n landmarks"] | None = None
+    #: How far rows without a class are held to the one that the map takes them for, from 0 to 1.
+    belief: float | None = None
 
     @property
     def x(self) -> Float[Tensor, "n features"]:
         """The rows."""
         return self.table[: len(self.labels)]
 
-    def only(self, known: Int[Tensor, " k"], n_exemplars: int) -> Batch:
-        """The labels and weights of some rows, and of the first exemplars."""
-        weights, theirs = self.weights, self.exemplar_weights
+    @property
+    def n_classed(self) -> int:
+        """Exemplars that have a class: the first ones."""
+        n_landmarks = 0 if self.affinities is None else self.affinities.shape[1]
+        return len(self.exemplar_labels) - n_landmarks
+
+    def without_landmarks(self) -> Batch:
+        """The same with the exemplars that have a class."""
+        labels, weights = self.exemplar_labels, self.exemplar_weights
         return replace(
             self,
-            labels=self.labels[known],
-            weights=None if weights is None else weights[known],
-            exemplar_labels=self.exemplar_labels[:n_exemplars],
-            exemplar_weights=None if theirs is None else theirs[:n_exemplars],
+            exemplar_labels=labels[: self.n_classed],
+            exemplar_weights=None if weights is None else weights[: self.n_classed],
+            affinities=None,
         )
 
     def with_rows(self, x: Float[Tensor, "n features"]) -> Batch:
@@ -149,20 +156,41 @@ def _with_structure(
     exemplars: Tensor,
     batch: Batch,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Of rows that have a class, the collapse; of all rows, whom they are near to."""
+    """Of rows and exemplars that have a class, the collapse; of all rows, whom they are near to."""
     assert batch.affinities is not None
-    n_classed = len(exemplars) - batch.affinities.shape[1]
-    value, (pulls, back) = landmark_slopes(y, exemplars[n_classed:], batch.affinities)
-    value, to_rows = value * structure, pulls.mul_(structure)
-    to_exemplars = torch.cat([torch.zeros_like(exemplars[:n_classed]), back.mul_(structure)])
-    known = (batch.labels >= 0).nonzero().squeeze(1)
-    if len(known) and structure < 1:
-        share = (1 - structure) * len(known) / len(y)
-        loss, slopes = collapse(y[known], exemplars[:n_classed], batch.only(known, n_classed))
-        value = value + share * loss
-        to_rows.index_add_(0, known, slopes[0], alpha=share)
-        to_exemplars[:n_classed] = slopes[1].mul_(share)
-    return value, (to_rows, to_exemplars)
+    classed, landmarks = exemplars.tensor_split([batch.n_classed])
+    value, (to_rows, to_landmarks) = landmark_slopes(y, landmarks, batch.affinities)
+    value, to_rows = value * structure, to_rows.mul_(structure)
+    to_classed = torch.zeros_like(classed)
+    if len(classed) and structure < 1:
+        loss, (pulls, to_classed) = collapse(y, classed, batch.without_landmarks())
+        value = value + (1 - structure) * loss
+        to_rows.add_(pulls, alpha=1 - structure)
+        to_classed.mul_(1 - structure)
+    return value, (to_rows, torch.cat([to_classed, to_landmarks.mul_(structure)]))
+
+
+def _guessed(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
+    """The same, with the classes that a map gives to the rows without one.
+
+    Such a row counts for as much as its class is likelier than the next one, and as guesses are
+    believed.
+    """
+    assert batch.belief is not None
+    y, exemplars = points.tensor_split([len(batch.labels)])
+    classed = batch.without_landmarks()
+    labels, weights = classed.exemplar_labels, classed.exemplar_weights
+    guesses, margins = guess_classes(y, exemplars[: batch.n_classed], labels, weights)
+    margins *= batch.belief
+    if weights is not None:  # a class weighs what its exemplars do
+        margins *= weights.new_zeros(int(labels.max()) + 1).index_copy_(0, labels, weights)[guesses]
+    known = batch.labels >= 0
+    given = torch.ones_like(margins) if batch.weights is None else batch.weights
+    return replace(
+        batch,
+        labels=torch.where(known, batch.labels, guesses),
+        weights=torch.where(known, given, margins),
+    )
 
 
 def by_pairs(
@@ -211,9 +239,10 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
     A map that is to keep the row's place there, too, changes slowly around what it has seen.
     """
     passages: dict[Any, Passage] = {}
+    last: list[Batch] = []  # and the same with guesses: a line search comes back to them
 
-    def of(passage: Passage, rows: Tensor, batch: Batch, masks: Masks | None, add: bool) -> Tensor:
-        value, slopes = measure(passage.forth(rows, masks), batch)
+    def of(passage: Passage, points: Tensor, batch: Batch, *, add: bool) -> Tensor:
+        value, slopes = measure(points, batch)
         gradient = torch.cat(slopes) if len(slopes) > 1 else slopes[0]
         passage.back(gradient.div_(2) if nudge else gradient, add=add)
         return value
@@ -226,11 +255,16 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
         rows = batch.table if with_exemplars else batch.x
         if with_exemplars:
             torch.mul(batch.exemplars, batch.varies, out=rows[n_rows:])
-        value = of(passage, rows, batch, masks, False)
+        points = passage.forth(rows, masks)
+        if batch.belief is not None:
+            if not last or last[0] is not batch:
+                last[:] = batch, _guessed(points, batch)
+            batch = last[1]
+        value = of(passage, points, batch, add=False)
         to_exemplars = passage.to_rows(slice(n_rows, None)) if with_exemplars else None
         if nudge:
             moved = _nudged(passage, rows, n_rows, nudge)
-            value = (value + of(passage, moved, batch, None, True)) / 2
+            value = (value + of(passage, passage.forth(moved), batch, add=True)) / 2
             if to_exemplars is not None:
                 to_exemplars += passage.to_rows(slice(n_rows, None))
         slopes = dict(zip(map_.parameters(), passage.slopes, strict=True))

@@ -20,7 +20,11 @@ from hopefold.estimators.structure import check_perplexity, find_landmarks, numb
 
 #: Shares of the loss that are tried where some labels are missing, and the part of the passes that
 #: a trial has.
-TRIED, TRIAL = (0.3, 0.6, 0.9), 1 / 4
+TRIED, TRIAL = (0.0, 0.1, 0.5), 1 / 4
+
+#: How far rows are nudged where some labels are missing: what a map takes a row for is to hold
+#: around the row, too.
+NUDGE_OF_GUESSES = 0.2
 
 #: The fewest and the most rows of a batch that is compared with landmarks, and the largest step of
 #: Adam.
@@ -42,8 +46,8 @@ class Structured(GradientEmbedding):
             'float or "auto"',
             """Share of the loss, from 0 to 1, that asks rows to keep their neighbours, of whatever
 class: 0 collapses classes and hides what is inside them. ``"auto"``: 0 where all labels are known,
-1 where there are none; where some are missing, the one of three that does best on held-out
-rows.""",
+1 where there are none; where some are missing, the one of 0, 0.1 and 0.5 that does best on
+held-out rows.""",
         ),
         "perplexity": (
             "float",
@@ -59,7 +63,9 @@ the most, and more than the perplexity asks for.""",
         "missing_label": (
             "number, str, None or ()",
             """What stands in y for a label that is missing: such rows are learned from without it.
-None and NaN are one marker. ``()``: none is missing, and NaN in y is an error.""",
+They keep their neighbours (``structure``) and, with joint exemplars, are held to the class that the
+map takes them for, the more the surer it is. None and NaN are one marker. ``()``: none is missing,
+and NaN in y is an error.""",
         ),
     }
 
@@ -73,8 +79,9 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
     def _learner(self, task: Task, random: np.random.RandomState) -> tuple[Self, Task]:
         shares = self._shares(task)
         self.structure_: float = shares[0]
+        prepared = self._prepared(task, shares)
         if shares == (0.0,):
-            return self, task
+            return prepared, task
         if not task.scale.gain.any():
             raise InvalidInput("no column of X varies: there are no neighbours to keep.")
         if getattr(self, "max_bytes", None) is not None:
@@ -82,11 +89,10 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
                 f"max_bytes={self.max_bytes} is for maps that classes alone decide: leave it out, "
                 "or give all labels and structure=0."
             )
-        keeping = self._keeping(len(task.labels))
-        task = keeping._with_landmarks(task, random)
+        task = prepared._with_landmarks(task, random)
         if len(shares) > 1:
-            self.structure_ = keeping._best_share(task, shares, random)
-        return keeping, replace(task, structure=self.structure_)
+            self.structure_ = prepared._best_share(task, shares, random)
+        return prepared, _with_share(task, self.structure_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are judged rightly; those whose label is missing do not count."""
@@ -115,14 +121,18 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
             return (float(self.structure),)
         if (task.labels >= 0).all():
             return (0.0,)
-        return TRIED if self.validation_fraction > 0 else TRIED[:1]
+        return TRIED if self.validation_fraction > 0 else TRIED[1:2]
 
-    def _keeping(self, n_rows: int) -> Self:
-        """The same, with what is ``"auto"`` decided for a map that keeps neighbours."""
-        smallest, largest = BATCHES
-        decided: dict[str, Any] = {"nudge": 0.0, "input_dropout": 0.0, "learning_rate": STEP}
-        if self.optimizer == "adam" and self.exemplars == "joint":
-            decided["batch_size"] = min(max(n_rows // 20, smallest), largest)
+    def _prepared(self, task: Task, shares: tuple[float, ...]) -> Self:
+        """The same, with what is ``"auto"`` decided for what rows without a label are to teach."""
+        decided: dict[str, Any] = {}
+        if task.is_guessing:
+            decided["nudge"] = NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0
+        elif any(shares):
+            decided |= {"nudge": 0.0, "input_dropout": 0.0, "learning_rate": STEP}
+            if self.optimizer == "adam" and self.exemplars == "joint":
+                smallest, largest = BATCHES
+                decided["batch_size"] = min(max(len(task.labels) // 20, smallest), largest)
         free = [name for name in decided if getattr(self, name) == "auto"]
         return self._with(**{name: decided[name] for name in free})
 
@@ -154,7 +164,7 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
             return shares[0]
         settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
         trial = self._with(max_epochs=max(1, round(TRIAL * settings.max_epochs)))
-        tried = [replace(task, structure=share) for share in shares]
+        tried = [_with_share(task, share) for share in shares]
         runs = [trial._learn_from(one, training, held_out).run for one in tried]
         return shares[int(np.argmin([run.late_error for run in runs]))]
 
@@ -163,6 +173,11 @@ None and NaN are one marker. ``()``: none is missing, and NaN in y is an error."
         for name, value in changes.items():
             setattr(changed, name, value)
         return changed
+
+
+def _with_share(task: Task, share: float) -> Task:
+    """The task where neighbours have this share of the loss: without any, there are no landmarks."""
+    return replace(task, structure=share, landmarks=task.landmarks if share else None)
 
 
 def _check_share(value: Any) -> None:
