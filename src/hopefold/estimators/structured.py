@@ -176,7 +176,7 @@ and NaN in y is an error.""",
 
 
 def _with_share(task: Task, share: float) -> Task:
-    """The task where neighbours have this share of the loss: without any, there are no landmarks."""
+    """The task where neighbours have this share of the loss: if none, there are no landmarks."""
     return replace(task, structure=share, landmarks=task.landmarks if share else None)
 
 

@@ -59,9 +59,10 @@ def caption(scene: Scene) -> str:
     """What points and colours are."""
     grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
     if scene.judgement is not None:
+        guessed = f"{grey[:-1]}: they lie where the map guesses, rightly or not." if grey else ""
         return (
             "Each point is a row, in the colour of its true class; tints are the class that a row "
-            f"would be given there.{grey}"
+            f"would be given there.{guessed}"
         )
     alike = "rows lie near each other because their columns are alike"
     if not scene.n_classes:
