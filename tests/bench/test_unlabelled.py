@@ -30,10 +30,11 @@ def test_each_map_has_one_line(measured):
     lines = read_lines(unlabelled.unlabelled_file(folder))
     assert [line["map"] for line in lines] == [
         "S-HOPE",
+        "S-HOPE, 2 layers",
         "S-HOPE, some labels",
         "S-HOPE, labelled rows alone",
     ]
-    assert len(told) == 3
+    assert len(told) == 4
 
 
 def test_what_is_measured_makes_sense(measured):

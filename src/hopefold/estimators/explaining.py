@@ -233,11 +233,6 @@ class Explaining(Incremental):
         norms = squared_slices(self._polynomial(None).in_units(unit.factor, unit.offset)).sqrt()
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
 
-    @property
-    def _n_layers(self) -> int:
-        """High-order layers that a fit would stack."""
-        return 1
-
     def _check_one_layer(self) -> None:
         check_is_fitted(self)
         check_explains(len(self.map_.layers))

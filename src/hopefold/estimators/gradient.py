@@ -43,6 +43,11 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
         """The sizes of the map that a user can set, by name."""
         return {}
 
+    @property
+    def _n_layers(self) -> int:
+        """High-order layers that a fit would stack."""
+        return 1
+
     def _map_to_learn(self, n_features: int) -> nn.Module:
         """The map as it is learned: the one that is kept, or another form of it."""
         return self._make_map(n_features)

@@ -27,7 +27,7 @@ TRIED, TRIAL = (0.0, 0.1, 0.5), 1 / 4
 NUDGE_OF_GUESSES = 0.2
 
 #: The fewest and the most rows of a batch that is compared with landmarks, and the largest step of
-#: Adam.
+#: Adam for a map of one layer.
 BATCHES, STEP = (64, 500), 6e-3
 
 
@@ -129,7 +129,9 @@ and NaN in y is an error.""",
         if task.is_guessing:
             decided["nudge"] = NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0
         elif any(shares):
-            decided |= {"nudge": 0.0, "input_dropout": 0.0, "learning_rate": STEP}
+            decided |= {"nudge": 0.0, "learning_rate": STEP / self._n_layers}
+            if self._n_layers == 1:
+                decided["input_dropout"] = 0.0
             if self.optimizer == "adam" and self.exemplars == "joint":
                 smallest, largest = BATCHES
                 decided["batch_size"] = min(max(len(task.labels) // 20, smallest), largest)
