@@ -190,7 +190,7 @@ GOALS = (
     Goal("MNIST, S-HOPE", "mnist", "S-HOPE", 2.0, "3.20 / 3.14", "2.03"),
     Goal("MNIST, HOPE", "mnist", "HOPE", 4.5, "5.96"),
     Goal("MNIST, HOPE, O = 3, F = 300", "mnist", "HOPE O=3", 5.5, "5.96"),
-    Goal("MNIST, S-HOPE, distorted images", "mnist", "S-HOPE elastic", 1.0),
+    Goal("MNIST, S-HOPE, 2 layers, distorted images", "mnist", "S-HOPE 2 layers elastic", 1.0),
     Goal("MNIST, S-HOPE in 64 kB", "mnist", "S-HOPE 64 kB", 3.05, published="2.99 in 84 kB"),
     Goal("MNIST, convnet and S-HOPE", "vgg", "S-HOPE", 0.45, "0.65", "0.6"),
     Goal("USPS, S-HOPE", "usps", "S-HOPE", 2.2, "3.03 / 3.60", "2.46"),

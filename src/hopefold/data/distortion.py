@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Standard deviations, in halves of the image: of the entries of the linear part, of the shift, and
 #: of the pull at the knots of a warp.
-LINEAR, SHIFT, WARP = 0.1, 0.07, 0.05
+LINEAR, SHIFT, WARP = 0.07, 0.05, 0.03
 
 #: Knots a side of a warp.
 KNOTS = 6
