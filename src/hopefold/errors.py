@@ -26,6 +26,10 @@ class InvalidParameter(HopefoldError, ValueError):
     """A setting outside its range, or two settings that contradict each other."""
 
 
+class NotExplained(InvalidParameter, AttributeError):
+    """A map that products of features do not explain: it has no such attribute."""
+
+
 class Diverged(HopefoldError, ArithmeticError):
     """A fit whose loss is no longer a number, or has risen beyond all measure."""
 

@@ -108,6 +108,12 @@ def test_a_model_of_pairs_has_no_landmarks_and_says_so(run, here, unlabelled_mod
     assert "has no exemplars, it keeps all 90 training rows: fit with --exemplars" in error
 
 
+def test_without_labels_none_is_missing(run, here, unlabelled_model):
+    options = ("--unlabelled", "--label", "type", "--missing-label", "none")
+    table = unlabelled_model.with_suffix(".csv")
+    assert "choose one of them" in run("fit", table, *options, "-o", "m.hope", status=2).stderr
+
+
 def test_products_are_ranked_on_rows_with_labels_and_without(run, here, unlabelled_model):
     bare = write_cells(here / "bare.csv", cell=None, tissue=None, type=None)
     assert "deviation" in run("interactions", unlabelled_model, bare).stdout

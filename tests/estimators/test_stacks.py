@@ -159,6 +159,7 @@ def test_rows_of_any_precision_and_number_get_the_same_points(images):
 def test_explanations_say_that_they_cover_one_layer(fitted, three_blobs, ask):
     with pytest.raises(InvalidParameter, match="one high-order layer, and this one has 2"):
         ask(fitted, three_blobs[0])
+    assert not hasattr(fitted, "feature_importances_")
 
 
 @pytest.mark.parametrize(

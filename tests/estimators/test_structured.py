@@ -381,6 +381,11 @@ def test_if_every_label_is_missing_one_is_told_to_leave_y_out(iris):
         SHOPE(missing_label=-1).fit(X, np.full_like(y, -1))
 
 
+def test_a_share_for_labels_needs_labels(iris):
+    with pytest.raises(InvalidParameter, match=r"structure=0\.3 leaves a share .* there are none"):
+        SHOPE(structure=0.3).fit(iris[0])
+
+
 def test_without_a_marker_a_missing_label_is_an_error(iris):
     X, y = iris
     labels = y.astype(float)

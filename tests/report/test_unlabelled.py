@@ -200,6 +200,8 @@ def test_what_cannot_be_shown_is_said(unlabelled, some_labels, rows, three_blobs
         make_scene(some_labels[0], rows[1])
     with pytest.raises(InvalidInput, match="missing in all 100 rows: give some that have one"):
         make_scene(some_labels[0], rows[1], np.full(100, -1))
+    nobody = make_scene(unlabelled, rows[1], np.full(100, None))
+    assert "learned without labels" in text_of(nobody)
 
 
 # -- in a browser -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from hopefold.cli import options, outputs, reading, shown
+from hopefold.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -49,6 +50,11 @@ def evaluate(
     """
     if output is not None:
         outputs.check_target(output, (".json",), force=force, reads=[model, data])
+    if training is not None and training.exists() and data.exists() and training.samefile(data):
+        raise InvalidParameter(
+            "--training names the very rows that are judged, each of which would be its own "
+            "neighbour: leave it out, and each is judged by the others."
+        )
     fitted = reading.load_model(model)
     wishes: dict[str, Any] = {
         "ids": ids,

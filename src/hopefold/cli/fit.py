@@ -58,6 +58,10 @@ def fit(
         raise InvalidParameter(
             f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
         )
+    if unlabelled and "missing_label" in settings:
+        raise InvalidParameter(
+            "--unlabelled learns without any label, --missing-label from some: choose one of them."
+        )
     table: Table | None = None
     if reading.is_read_in_parts(data, several=world.size > 1):
         aside = {**wishes, "image_shape": shape, "unlabelled": unlabelled and label}

@@ -35,7 +35,11 @@ def without_missing(
         elif missing == "drop":
             keep &= ~gone
         else:
-            also = ", or learn from them without it (--missing-label none)" if fitting else ""
+            also = (
+                ", or learn from them without it (hopefold fit --missing-label none)"
+                if fitting
+                else ""
+            )
             raise InvalidInput(
                 f"the label is missing in {_rows(gone)} of {source}: leave such rows out "
                 f"(--missing drop){also}."

@@ -25,7 +25,7 @@ from hopefold.core.interactions import (
     units_of,
 )
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
-from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter
+from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter, NotExplained
 from hopefold.estimators import checks
 from hopefold.estimators.contributions import (
     CANDIDATES,
@@ -329,7 +329,7 @@ class Explaining(Incremental):
 def check_explains(n_layers: int) -> None:
     """Is it a map of one layer? Others multiply what is no feature any more."""
     if n_layers > 1:
-        raise InvalidParameter(
+        raise NotExplained(
             f"products of features explain a map of one high-order layer, and this one has "
             f"{n_layers}: fit with n_units as one number."
         )

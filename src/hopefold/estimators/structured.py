@@ -116,6 +116,11 @@ and NaN in y is an error.""",
                     f"class_weight={self.class_weight!r}, but there are no labels: leave it out, "
                     "or give y."
                 )
+            if self.structure not in ("auto", 1):
+                raise InvalidParameter(
+                    f"structure={self.structure!r} leaves a share of the loss to labels, but there "
+                    "are none: leave it 'auto', or give y."
+                )
             return (1.0,)
         if self.structure != "auto":
             return (float(self.structure),)

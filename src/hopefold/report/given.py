@@ -32,8 +32,9 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
         )
     X = quietly(checks.check_rows, model, X, fitting=False)
     n_rows, labels = X.shape[0], np.asarray(y)
+    nothing = np.empty(n_rows, int), np.zeros(n_rows, bool)
     if y is None and not len(model.classes_):
-        return X, np.empty(n_rows, int), np.zeros(n_rows, bool)
+        return X, *nothing
     if y is None:
         raise InvalidInput(
             "the model names classes, and a report compares them with labels: give y."
@@ -41,6 +42,8 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
     if labels.shape != (n_rows,):
         raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
     labelled = labelled_rows(model, labels)
+    if not labelled.any() and not len(model.classes_):
+        return X, *nothing
     if not labelled.any():
         raise InvalidInput(f"the label is missing in all {n_rows} rows: give some that have one.")
     return X, labels, labelled
