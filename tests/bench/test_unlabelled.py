@@ -20,7 +20,7 @@ def measured(tmp_path_factory):
         patch.setattr(unlabelled, "N_LABELS", 200)
         for _ in range(2):
             unlabelled.measure(
-                folder, sets=["digits"], only=["S-HOPE"], final=True, tell=told.append
+                folder, sets=["digits"], only=["S-HOPE", "HOPE,"], final=True, tell=told.append
             )
     return folder, told
 

@@ -102,7 +102,7 @@ def measure(
     }
     for data in sets:
         for row in ROWS:
-            wanted = not only or any(name.lower() in row.name.lower() for name in only)
+            wanted = not only or any(_is_meant(name, row) for name in only)
             if not wanted or ((data, row.name, part) in there and not again):
                 continue
             if row.package and find_spec(row.package) is None:
@@ -121,6 +121,16 @@ def measure(
             }
             append(unlabelled_file(folder), json.dumps(line, sort_keys=True))
             tell(f"{data}, {row.name}: {found}")
+
+
+def _is_meant(name: str, row: Row) -> bool:
+    """Is it the row's name, or a part of it that is no row's own name?"""
+    whole = {other.name.lower() for other in ROWS}
+    return (
+        name.lower() == row.name.lower()
+        if name.lower() in whole
+        else name.lower() in row.name.lower()
+    )
 
 
 def _measured(row: Row, data: str, parts: Parts) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from hopefold.estimators.gradient import GradientEmbedding
 from hopefold.estimators.learning import Task
 from hopefold.estimators.structure import check_perplexity, find_landmarks, number_of_landmarks
 
-#: Shares of the loss that are tried where some labels are missing, the usual one first, and the part
-#: of the passes that a trial has.
+#: Shares of the loss that are tried where some labels are missing, the usual one first, and the
+#: part of the passes that a trial has.
 TRIED, TRIAL = (0.1, 0.0, 0.5), 1 / 4
 
 #: How far rows are nudged where some labels are missing: what a map takes a row for is to hold
