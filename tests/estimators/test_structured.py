@@ -150,6 +150,22 @@ def test_the_share_of_structure_is_chosen_where_labels_are_missing(few_labels):
     assert model.classes_.tolist() == list(range(10))
 
 
+def test_shares_of_pairs_are_tried_on_all_rows(three_blobs, monkeypatch):
+    X, y = three_blobs
+    seen = set()
+    learn_from = SHOPE._learn_from
+
+    def spy(self, task, training, *others):
+        seen.add((task.structure, len(training)))
+        return learn_from(self, task, training, *others)
+
+    monkeypatch.setattr(SHOPE, "_learn_from", spy)
+    settings = {"exemplars": None, "missing_label": -1, "max_epochs": 3, "refit": False}
+    model = quick(**settings).fit(X, np.where(np.arange(90) % 3, y, -1))
+    assert model.structure_ in (0.1, 0.5)
+    assert seen == {(0.1, 81), (0.5, 81)}
+
+
 @pytest.mark.parametrize(
     ("marker", "stands_for"),
     [(-1, -1), (None, None), (np.nan, np.nan), (np.nan, None), ("?", "?")],

@@ -126,7 +126,8 @@ and NaN in y is an error.""",
             return (float(self.structure),)
         if (task.labels >= 0).all():
             return (0.0,)
-        return TRIED if self.validation_fraction > 0 else TRIED[:1]
+        tried = tuple(share for share in TRIED if share or task.is_guessing)
+        return tried if self.validation_fraction > 0 else tried[:1]
 
     def _prepared(self, task: Task, shares: tuple[float, ...]) -> Self:
         """The same, with what is ``"auto"`` decided for what rows without a label are to teach."""
@@ -170,7 +171,7 @@ and NaN in y is an error.""",
         It is the first one unless another is better by more than chance: few labels are held out
         where few are known.
         """
-        training, held_out = self._hold_out(task, random)
+        training, held_out = self._hold_out(_with_share(task, shares[0]), random)
         if not len(held_out):
             return shares[0]
         settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
