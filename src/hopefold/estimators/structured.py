@@ -18,9 +18,12 @@ from hopefold.estimators.gradient import GradientEmbedding
 from hopefold.estimators.learning import Task
 from hopefold.estimators.structure import check_perplexity, find_landmarks, number_of_landmarks
 
-#: Shares of the loss that are tried where some labels are missing, the usual one first, and the
-#: part of the passes that a trial has.
-TRIED, TRIAL = (0.1, 0.0, 0.5), 1 / 4
+#: Shares of the loss that are tried where some labels are missing, the usual one first: where there
+#: are few labels a class, and where there are more. And the part of the passes that a trial has.
+TRIED_FEW, TRIED_MORE, TRIAL = (0.1, 0.0, 0.5), (0.0, 0.1, 0.5), 1 / 4
+
+#: Labels a class from which on there are not few.
+FEW_LABELS = 50
 
 #: How far rows are nudged where some labels are missing: what a map takes a row for is to hold
 #: around the row, too.
@@ -46,8 +49,8 @@ class Structured(GradientEmbedding):
             'float or "auto"',
             """Share of the loss, from 0 to 1, that asks rows to keep their neighbours, of whatever
 class: 0 collapses classes and hides what is inside them. ``"auto"``: 0 where all labels are known,
-1 where there are none; where some are missing, 0.1 unless 0 or 0.5 does better on held-out rows,
-by more than chance.""",
+1 where there are none; where some are missing, 0.1, or 0 from 50 labels a class on, unless
+another of 0, 0.1 and 0.5 does better on held-out rows, by more than chance.""",
         ),
         "perplexity": (
             "float",
@@ -126,7 +129,9 @@ and NaN in y is an error.""",
             return (float(self.structure),)
         if (task.labels >= 0).all():
             return (0.0,)
-        tried = tuple(share for share in TRIED if share or task.is_guessing)
+        few = (task.labels >= 0).sum() < FEW_LABELS * task.n_classes
+        order = TRIED_FEW if few else TRIED_MORE
+        tried = tuple(share for share in order if share or task.is_guessing)
         return tried if self.validation_fraction > 0 else tried[:1]
 
     def _prepared(self, task: Task, shares: tuple[float, ...]) -> Self:
