@@ -105,21 +105,27 @@ def exemplar_slopes(
 
 
 @torch.no_grad()
-def guess_classes(
-    y: Float[Tensor, "n d"],
-    exemplars: Float[Tensor, "z d"],
-    exemplar_labels: Int[Tensor, " z"],
-    exemplar_weights: Float[Tensor, " z"] | None = None,
-) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
-    """The class of each point by q, the likeliest, and how much likelier it is than the next one.
-
-    The latter is 0 where the guess would change: what is weighted by it has no jumps.
-    """
+def shares_of_classes(
+    y: Float[Tensor, "n d"], exemplars: Float[Tensor, "z d"], exemplar_labels: Int[Tensor, " z"]
+) -> Float[Tensor, "n classes"]:
+    """How likely each class is for each point by q; weights of classes have no say."""
     mass = squared_distances(y, exemplars).add_(1).reciprocal_()
-    if exemplar_weights is not None:
-        mass *= exemplar_weights
-    shares = mass.new_zeros(len(y), int(exemplar_labels.max()) + 2)  # the last one: of no class
-    shares.index_add_(1, exemplar_labels, mass).div_(mass.sum(dim=1, keepdim=True))
+    shares = mass.new_zeros(len(y), int(exemplar_labels.max()) + 1)
+    return shares.index_add_(1, exemplar_labels, mass).div_(mass.sum(dim=1, keepdim=True))
+
+
+@torch.no_grad()
+def guess_classes(
+    shares: Float[Tensor, "n classes"], factors: Float[Tensor, " classes"]
+) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
+    """The likeliest class of each point, and how much likelier it is than the next one.
+
+    Shares are multiplied by the factors first. How much likelier is 0 where the guess would change:
+    what is weighted by it has no jumps.
+    """
+    shares = shares * factors
+    shares /= shares.sum(dim=1, keepdim=True)
+    shares = torch.nn.functional.pad(shares, (0, 1))  # of no class: one alone is certain
     (first, second), (guesses, _) = (found.unbind(1) for found in shares.topk(2, dim=1))
     return guesses, first - second
 

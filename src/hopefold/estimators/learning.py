@@ -18,7 +18,7 @@ from hopefold.core.neighbors import decide
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
-from hopefold.estimators.losses import Batch, Loss, Whole
+from hopefold.estimators.losses import Batch, Belief, Loss, Whole
 from hopefold.estimators.structure import Landmarks
 from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run, minimise
@@ -363,6 +363,8 @@ class Attempt:
         self._weights = torch.from_numpy(weights).float().to(task.device)
         self._weighted = bool((weights != 1).any())
         self._is_guessing = task.is_guessing
+        shares = np.bincount(task.labels[known], minlength=task.n_classes) / max(1, len(known))
+        self._expected = torch.from_numpy(shares).float().to(task.device)
         self._numbers: Tensor | None = None
 
     def loss(self, numbers: Tensor, seed: int, done: float) -> Tensor | Known:
@@ -370,7 +372,8 @@ class Attempt:
         if numbers is not self._numbers:  # a line search and taking turns come back to the same
             self._numbers, self._batch = numbers, self._next(self.training[numbers.numpy()])
             if self._is_guessing:
-                self._batch = replace(self._batch, belief=min(1.0, done / BELIEVED))
+                belief = Belief(min(1.0, done / BELIEVED), self._expected, self._weights)
+                self._batch = replace(self._batch, belief=belief)
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         whole, world = self._batch.whole, self._task.dealing.world

@@ -17,7 +17,12 @@ from torch import Tensor
 
 from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import affinity_slopes, input_affinities, landmark_slopes
-from hopefold.core.objectives import exemplar_slopes, guess_classes, pair_slopes
+from hopefold.core.objectives import (
+    exemplar_slopes,
+    guess_classes,
+    pair_slopes,
+    shares_of_classes,
+)
 from hopefold.core.passages import Passage
 from hopefold.data.distortion import distort
 from hopefold.data.scaling import Scale
@@ -48,6 +53,16 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class Belief:
+    """How far guesses of classes are believed, from 0 to 1, and what is known of the classes."""
+
+    strength: float
+    #: The share of rows that each class has, and what a row of it weighs.
+    expected: Float[Tensor, " classes"]
+    weights: Float[Tensor, " classes"]
+
+
+@dataclass(frozen=True)
 class Batch:
     """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
 
@@ -65,8 +80,8 @@ class Batch:
     whole: Whole | None = None
     #: How near the rows are to the exemplars that have no class, where neighbours are to be kept.
     affinities: Float[Tensor, "n landmarks"] | None = None
-    #: How far rows without a class are held to the one that the map takes them for, from 0 to 1.
-    belief: float | None = None
+    #: How far rows without a class are held to the one that the map takes them for.
+    belief: Belief | None = None
 
     @property
     def x(self) -> Float[Tensor, "n features"]:
@@ -173,23 +188,27 @@ def _with_structure(
 def _guessed(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
     """The same, with the classes that a map gives to the rows without one.
 
-    Such a row counts for as much as its class is likelier than the next one, and as guesses are
-    believed.
+    A class that is guessed more often than it is known is less likely, and the other way round:
+    otherwise large classes would swallow small ones. Such a row counts for as much as its class is
+    likelier than the next one, and as guesses are believed.
     """
     assert batch.belief is not None
     y, exemplars = points.tensor_split([len(batch.labels)])
-    classed = batch.without_landmarks()
-    labels, weights = classed.exemplar_labels, classed.exemplar_weights
-    guesses, margins = guess_classes(y, exemplars[: batch.n_classed], labels, weights)
-    margins *= batch.belief
-    if weights is not None:  # a class weighs what its exemplars do
-        margins *= weights.new_zeros(int(labels.max()) + 1).index_copy_(0, labels, weights)[guesses]
+    classed = exemplars[: batch.n_classed], batch.exemplar_labels[: batch.n_classed]
+    everywhere, labels = y, batch.labels
+    if batch.whole is not None:
+        everywhere, labels = batch.whole.gather(y), batch.whole.labels
+    often = shares_of_classes(everywhere[labels < 0], *classed).sum(dim=0)
+    expected = batch.belief.expected * often.sum()
+    factors = (expected + 1) / (often + 1)  # of few rows, nothing follows
+    guesses, margins = guess_classes(shares_of_classes(y, *classed), factors)
+    believed = batch.belief.strength * batch.belief.weights[guesses]
     known = batch.labels >= 0
     given = torch.ones_like(margins) if batch.weights is None else batch.weights
     return replace(
         batch,
         labels=torch.where(known, batch.labels, guesses),
-        weights=torch.where(known, given, margins),
+        weights=torch.where(known, given, margins * believed),
     )
 
 
