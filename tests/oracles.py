@@ -110,17 +110,30 @@ def collapse_onto_exemplars(
     return total / len(y)
 
 
-def guess_classes(y, exemplars, exemplar_labels, exemplar_weights=None):
-    """The likeliest class of each point by q, and how much likelier it is than the next one."""
+def shares_of_classes(point, exemplars, exemplar_labels):
+    """The share of each class in q."""
+    q = exemplar_q(point, exemplars)
+    return [
+        sum(q[j] for j in range(len(q)) if exemplar_labels[j] == label)
+        for label in range(max(exemplar_labels) + 1)
+    ]
+
+
+def guess_classes(y, exemplars, exemplar_labels, expected):
+    """The likeliest class of each point, and how much likelier it is than the next one.
+
+    Classes that the points would have more often than expected are less likely.
+    """
+    shares = [shares_of_classes(point, exemplars, exemplar_labels) for point in y]
+    often = [sum(column) for column in zip(*shares, strict=True)]
     found = []
-    for point in y:
-        q = exemplar_q(point, exemplars, exemplar_weights)
-        shares = {
-            label: sum(q[j] for j in range(len(q)) if exemplar_labels[j] == label)
-            for label in set(exemplar_labels)
-        }
-        best, *rest = sorted(shares, key=lambda label: -shares[label])
-        found.append((best, shares[best] - max((shares[label] for label in rest), default=0.0)))
+    for row in shares:
+        fair = [
+            share * (len(y) * e + 1) / (o + 1)
+            for share, e, o in zip(row, expected, often, strict=True)
+        ]
+        first, second = sorted([*fair, 0.0], reverse=True)[:2]
+        found.append((fair.index(first), (first - second) / sum(fair)))
     return found
 
 

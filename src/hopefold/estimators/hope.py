@@ -34,6 +34,9 @@ MANY_FEATURES = 250
 #: units are dropped, and steps are larger.
 FEW_FEATURES = 100
 
+#: The largest step of S-HOPE where neighbours are to be kept, by one layer.
+STRUCTURE_STEP = 6e-3
+
 #: How far a row is nudged, in shares of the spread of all rows.
 NUDGE = 0.1
 
@@ -386,6 +389,12 @@ class SHOPE(HighOrderEmbedding):
     _most_units: ClassVar[int] = 600
     _most_dropout: ClassVar = 0.3
     _steps: ClassVar = (6e-3, 2e-3)
+
+    def _usual_with_structure(self) -> dict[str, Any]:
+        """Steps are larger; one layer can do with all features, more of them learn too much."""
+        usual = super()._usual_with_structure()
+        usual["learning_rate"] = STRUCTURE_STEP / self._n_layers
+        return usual if self._n_layers > 1 else usual | {"input_dropout": 0.0}
 
     def _check_sizes(self) -> None:
         check_layers(self.order, self.n_factors, self.n_units)

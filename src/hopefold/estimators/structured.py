@@ -29,9 +29,8 @@ FEW_LABELS = 50
 #: around the row, too.
 NUDGE_OF_GUESSES = 0.2
 
-#: The fewest and the most rows of a batch that is compared with landmarks, and the largest step of
-#: Adam for a map of one layer.
-BATCHES, STEP = (64, 500), 6e-3
+#: The fewest and the most rows of a batch that is compared with landmarks.
+BATCHES = 64, 500
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,7 +89,7 @@ and NaN in y is an error.""",
         if getattr(self, "max_bytes", None) is not None:
             raise InvalidParameter(
                 f"max_bytes={self.max_bytes} is for maps that classes alone decide: leave it out, "
-                "or give all labels and structure=0."
+                "or give labels and structure=0."
             )
         task = prepared._with_landmarks(task, random)
         if len(shares) > 1:
@@ -134,15 +133,17 @@ and NaN in y is an error.""",
         tried = tuple(share for share in order if share or task.is_guessing)
         return tried if self.validation_fraction > 0 else tried[:1]
 
+    def _usual_with_structure(self) -> dict[str, Any]:
+        """What ``"auto"`` stands for where neighbours are to be kept."""
+        return {"nudge": 0.0}
+
     def _prepared(self, task: Task, shares: tuple[float, ...]) -> Self:
         """The same, with what is ``"auto"`` decided for what rows without a label are to teach."""
         decided: dict[str, Any] = {}
         if task.is_guessing:
             decided["nudge"] = NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0
         elif any(shares):
-            decided |= {"nudge": 0.0, "learning_rate": STEP / self._n_layers}
-            if self._n_layers == 1:
-                decided["input_dropout"] = 0.0
+            decided = self._usual_with_structure()
             if self.optimizer == "adam" and self.exemplars == "joint":
                 smallest, largest = BATCHES
                 decided["batch_size"] = min(max(len(task.labels) // 20, smallest), largest)
