@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -374,14 +375,12 @@ def test_one_class_alone_is_guessed_for_certain():
 
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_large_classes_do_not_swallow_small_ones(class_weight):
-    random = np.random.RandomState(0)
-    y = (np.arange(1000) % 10 == 0).astype(int)
-    X = random.normal(size=(1000, 8)) + 1.2 * y[:, None]
-    partly = np.where(random.rand(1000) < 0.1, y, -1)
+    X, y = make_blobs([1800, 200], n_features=10, cluster_std=6, random_state=3)
+    partly = np.where(np.random.RandomState(0).rand(2000) < 0.05, y, -1)
     settings = {"structure": 0, "max_epochs": 15, "class_weight": class_weight}
     model = quick(missing_label=-1, **settings).fit(X, partly)
     hidden = partly < 0
-    assert balanced_accuracy_score(y[hidden], model.predict(X[hidden])) > 0.8
+    assert balanced_accuracy_score(y[hidden], model.predict(X[hidden])) > 0.7
 
 
 # -- what can go wrong ------------------------------------------------------------------------
