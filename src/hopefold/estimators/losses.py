@@ -195,13 +195,12 @@ def _guessed(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
     assert batch.belief is not None
     y, exemplars = points.tensor_split([len(batch.labels)])
     classed = exemplars[: batch.n_classed], batch.exemplar_labels[: batch.n_classed]
-    everywhere, labels = y, batch.labels
-    if batch.whole is not None:
-        everywhere, labels = batch.whole.gather(y), batch.whole.labels
-    often = shares_of_classes(everywhere[labels < 0], *classed).sum(dim=0)
+    whole = batch.whole
+    shares = shares_of_classes(y if whole is None else whole.gather(y), *classed)
+    often = shares[(batch if whole is None else whole).labels < 0].sum(dim=0)
     expected = batch.belief.expected * often.sum()
     factors = (expected + 1) / (often + 1)  # of few rows, nothing follows
-    guesses, margins = guess_classes(shares_of_classes(y, *classed), factors)
+    guesses, margins = guess_classes(shares if whole is None else shares[whole.places], factors)
     believed = batch.belief.strength * batch.belief.weights[guesses]
     known = batch.labels >= 0
     given = torch.ones_like(margins) if batch.weights is None else batch.weights
