@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -81,7 +81,9 @@ def make_plan(
         raise InvalidParameter(f"{plan!r} is no plan: choose one of {', '.join(PLANS)}.")
     if unknown := [name for name in data if name not in PARTS]:
         raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(PARTS)}.")
-    methods = [name for name in METHODS if not only or any(_names(text, name) for text in only)]
+    methods = [
+        name for name in METHODS if not only or any(is_meant(text, name, METHODS) for text in only)
+    ]
     if not methods:
         raise InvalidParameter(f"no method has {' or '.join(map(repr, only))} in its name.")
     if plan == "quick":
@@ -96,10 +98,9 @@ def make_plan(
     return sorted(jobs, key=lambda job: (job.data == "vgg", job.split, METHODS[job.method].slow))
 
 
-def _names(text: str, method: str) -> bool:
-    if text in METHODS:
-        return text == method
-    return text.lower() in method.lower()
+def is_meant(text: str, name: str, names: Container[str]) -> bool:
+    """Is it the name, or a part of it that is nobody's whole name?"""
+    return text == name if text in names else text.lower() in name.lower()
 
 
 def _runs(plan: str, full: int) -> int:

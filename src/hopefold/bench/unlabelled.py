@@ -23,6 +23,7 @@ from hopefold.baselines import ParametricTSNE
 from hopefold.bench import extras
 from hopefold.bench.measure import machine, versions
 from hopefold.bench.parts import Parts, load_parts
+from hopefold.bench.plans import is_meant
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
 from hopefold.bench.speed import one_thread
@@ -100,9 +101,10 @@ def measure(
     there = {
         (line["data"], line["map"], line["part"]) for line in read_lines(unlabelled_file(folder))
     }
+    names = {row.name for row in ROWS}
     for data in sets:
         for row in ROWS:
-            wanted = not only or any(_is_meant(name, row) for name in only)
+            wanted = not only or any(is_meant(text, row.name, names) for text in only)
             if not wanted or ((data, row.name, part) in there and not again):
                 continue
             if row.package and find_spec(row.package) is None:
@@ -121,16 +123,6 @@ def measure(
             }
             append(unlabelled_file(folder), json.dumps(line, sort_keys=True))
             tell(f"{data}, {row.name}: {found}")
-
-
-def _is_meant(name: str, row: Row) -> bool:
-    """Is it the row's name, or a part of it that is no row's own name?"""
-    whole = {other.name.lower() for other in ROWS}
-    return (
-        name.lower() == row.name.lower()
-        if name.lower() in whole
-        else name.lower() in row.name.lower()
-    )
 
 
 def _measured(row: Row, data: str, parts: Parts) -> dict[str, Any]:
