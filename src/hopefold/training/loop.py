@@ -209,7 +209,7 @@ class Descent:
             self._total = self._total + loss.cpu() * (len(batches[number]) / self._n_rows)
             self._first = float(loss) if epoch == 1 and number == 0 else self._first
             self._batches = number + 1
-            if checkpoint is not None:
+            if checkpoint is not None and self._batches < n_batches:  # the last one: see `run`
                 checkpoint.offer(self.state, epoch_is_over=False)
 
         record: Record = {"epoch": epoch, "loss": _finite(float(self._total), epoch, settings)}

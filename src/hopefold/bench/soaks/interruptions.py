@@ -52,7 +52,7 @@ def killed_fits(times: int, folder: Path) -> Outcome:
         process.start()
         process.join()
         if process.exitcode or model.read_bytes() != alone.read_bytes():
-            broken.append(f"kill {killed}: exit status {process.exitcode}, or other weights")
+            broken.append(f"kill {killed}: exit status {process.exitcode}, or another file")
     return Outcome(killed, tuple(broken))
 
 
