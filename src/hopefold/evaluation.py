@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn import manifold
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -20,7 +19,7 @@ from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.explaining import Explaining, check_explains
 from hopefold.estimators.files import size_of
-from hopefold.estimators.learning import TRUSTED_NEIGHBORS, TRUSTED_ROWS, TRUSTED_VALUES
+from hopefold.estimators.structure import trust
 from hopefold.estimators.terms import Interactions
 
 if TYPE_CHECKING:
@@ -108,13 +107,7 @@ def trustworthiness(model: SupervisedEmbedding, X: ndarray, points: ndarray) -> 
     True
 
     """
-    most = min(TRUSTED_ROWS, TRUSTED_VALUES // X.shape[1])
-    some = np.sort(np.random.RandomState(0).permutation(X.shape[0])[:most])
-    n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
-    if not n_neighbors:
-        return None
-    rows = Rows(X, model.scale_).fetch(some).numpy()
-    return float(manifold.trustworthiness(rows, points[some], n_neighbors=n_neighbors))
+    return trust(Rows(X, model.scale_), np.arange(X.shape[0]), lambda some: points[some])
 
 
 def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:

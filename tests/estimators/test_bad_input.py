@@ -182,8 +182,15 @@ def test_text_in_a_column_and_labels_that_are_measurements():
 def test_missing_labels_are_named_by_row(missing):
     labels = np.array(["a", "b"], dtype=object)[Y]
     labels[[4, 9]] = missing
-    message = complaint(lambda: SHOPE().fit(X, labels), ValueError)
-    assert "2 missing labels (first in row 4): drop those rows" in message
+    for given in (labels, labels.tolist()):  # NumPy makes text of NaN in a list of texts
+        message = complaint(lambda given=given: SHOPE().fit(X, given), ValueError)
+        assert "2 missing labels (first in row 4): drop those rows, or set missing_label" in message
+
+
+def test_missing_numbers_among_labels_are_named_by_row():
+    labels = np.where(np.arange(len(Y)) == 3, np.nan, Y)
+    message = complaint(lambda: NCA().fit(X, labels), ValueError)
+    assert message.endswith("1 missing label (first in row 3): drop those rows.")
 
 
 def test_text_and_numbers_do_not_mix_as_labels():

@@ -10,6 +10,7 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,6 +22,7 @@ from hopefold.core.objectives import guess_classes, shares_of_classes
 from hopefold.data.tables import read_table
 from hopefold.errors import InvalidInput, InvalidParameter, MarkerWarning
 from hopefold.estimators.losses import Batch, Belief, by_exemplars, by_pairs
+from hopefold.evaluation import trustworthiness
 
 QUICK = {"n_factors": 40, "n_units": 40, "random_state": 0}
 METHODS = pytest.mark.parametrize("method", [SHOPE, HOPE], ids=["S-HOPE", "HOPE"])
@@ -85,6 +87,21 @@ def test_it_names_no_classes_and_says_so(unlabelled, some_digits):
     for verb in ("predict", "predict_proba"):
         with pytest.raises(InvalidInput, match=r"learned without labels.*use transform, or fit"):
             getattr(unlabelled, verb)(some_digits[0])
+
+
+def test_the_score_without_labels_is_how_far_neighbours_can_be_trusted(unlabelled, some_digits):
+    X, y = some_digits
+    assert unlabelled.score(X) == trustworthiness(unlabelled, X, unlabelled.transform(X))
+    with pytest.raises(InvalidInput, match="3 or more"):
+        unlabelled.score(X[:2])
+    with pytest.raises(InvalidInput, match="give y"):
+        SHOPE(max_epochs=1, random_state=0).fit(X, y).score(X)
+
+
+def test_a_grid_is_searched_without_labels(iris):
+    X, _ = iris
+    search = GridSearchCV(HOPE(max_epochs=2, random_state=0), {"order": [1, 2]}, cv=2).fit(X)
+    assert 0.5 < search.best_score_ <= 1
 
 
 def test_it_comes_back_from_a_file(unlabelled, some_digits, tmp_path):

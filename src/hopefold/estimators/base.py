@@ -34,7 +34,7 @@ from hopefold.errors import (
 from hopefold.estimators import checks, lazy
 from hopefold.estimators.embedding import Placing, embed, resolve_device
 from hopefold.estimators.intake import take_in
-from hopefold.estimators.learning import Learned, Task, hold_out, mistakes, trust
+from hopefold.estimators.learning import Learned, Task, hold_out, mistakes, trust_held_out
 from hopefold.estimators.memory import what_was_wanted
 from hopefold.estimators.parameters import PASSING, Parameters
 from hopefold.training.world import this_world
@@ -351,7 +351,7 @@ class SupervisedEmbedding(
         learned = self._learn_from(task, training, held_out)
         if task.structure:
             unseen = np.setdiff1d(everything, training, assume_unique=True)
-            learned = replace(learned, trustworthiness=trust(task, learned.map, unseen))
+            learned = replace(learned, trustworthiness=trust_held_out(task, learned.map, unseen))
         if len(held_out):
             checks.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
         if not (self.refit and len(held_out)):
@@ -380,7 +380,7 @@ class SupervisedEmbedding(
         n_held_out = round(self.validation_fraction * len(task.labels))
         held_out, training = np.split(random.permutation(len(task.labels)), [n_held_out])
         learned = self._learn_from(task, np.sort(training), held_out[:0])
-        return replace(learned, trustworthiness=trust(task, learned.map, held_out))
+        return replace(learned, trustworthiness=trust_held_out(task, learned.map, held_out))
 
     def _learn_from(
         self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None

@@ -69,7 +69,9 @@ def check_rows(
         if fitting and y is None and model._learns_without_labels:
             X = validate_data(model, X, y="no_validation", **options)
         elif fitting:
-            check_sortable(y)
+            also = ", or set missing_label=None to learn from them without a label"
+            also = also if model._learns_without_labels else ""
+            check_sortable(y, remedy=f"drop those rows{also}.")
             X, y = validate_data(model, X, y, **options)
             if on_disk:
                 check_consistent_length(X, y)
@@ -370,17 +372,26 @@ def _our_errors(X: Any = None) -> Iterator[None]:
         raise InvalidType(_text_column(X) or str(error)) from error
 
 
-def check_sortable(y: Any) -> None:
-    """Labels that cannot be sorted are named before they make trouble."""
-    labels = np.asarray(y).ravel()
-    if y is None or labels.dtype.kind != "O":
+def check_sortable(y: Any, *, remedy: str = "drop those rows.") -> None:
+    """Labels that are missing or cannot be sorted are named before they make trouble."""
+    if y is None:
         return
-    missing = [row for row, label in enumerate(labels) if is_missing(label)]
+    labels = np.asarray(y).ravel()
+    plain = isinstance(y, list | tuple) and labels.dtype.kind == "U"  # "nan" may have been NaN
+    values = np.array(y, dtype=object).ravel() if plain else labels
+    if values.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(values)).tolist()
+    elif values.dtype.kind == "O":
+        missing = [row for row, label in enumerate(values) if is_missing(label)]
+    else:
+        return
     if missing:
         raise InvalidInput(
             f"Input y contains NaN: {_count(len(missing), 'missing label')} "
-            f"(first in row {missing[0]}): drop those rows."
+            f"(first in row {missing[0]}): {remedy}"
         )
+    if labels.dtype.kind != "O":
+        return
     kinds = {isinstance(label, str) for label in labels}
     if len(kinds) > 1:
         raise InvalidInput(

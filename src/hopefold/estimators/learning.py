@@ -19,7 +19,7 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.estimators.embedding import embed
 from hopefold.estimators.losses import Batch, Belief, Loss, Whole
-from hopefold.estimators.structure import Landmarks
+from hopefold.estimators.structure import TRUSTED_NEIGHBORS, Landmarks, trust
 from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run, minimise
 from hopefold.training.optimizers import Groups, Known
@@ -47,10 +47,6 @@ UNKNOWN = -1
 #: The share of a pass that rows with a class have at the least, where others have none, and the
 #: share of the run after which the map's guesses for the others count as much.
 KNOWN_SHARE, BELIEVED = 0.05, 0.5
-
-#: Held-out rows, and numbers in them, by which it is told how far neighbours can be trusted, and
-#: neighbours that are looked at.
-TRUSTED_ROWS, TRUSTED_VALUES, TRUSTED_NEIGHBORS = 2_000, 2**25, 12
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
@@ -313,16 +309,11 @@ def judge(
     return mistakes(task, held_out, _points(task, map_, held_out), points, labels)
 
 
-def trust(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | None:
-    """How far neighbours in the map are neighbours among the rows, of some that were held out."""
-    most = max(1, min(TRUSTED_ROWS, TRUSTED_VALUES // task.rows.n_features))
-    some = held_out[:: max(1, len(held_out) // most)][:most]
-    if len(some) < 3 * TRUSTED_NEIGHBORS:  # fewer tell nothing
+def trust_held_out(task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]) -> float | None:
+    """How far neighbours in the map can be trusted; ``None`` where too few rows were held out."""
+    if len(held_out) < 3 * TRUSTED_NEIGHBORS:
         return None
-    from sklearn.manifold import trustworthiness  # slow to import, and few fits ask for it
-
-    rows, points = task.rows.fetch(some).numpy(), _points(task, map_, some)
-    return float(trustworthiness(rows, points, n_neighbors=TRUSTED_NEIGHBORS))
+    return trust(task.rows, held_out, lambda some: _points(task, map_, some))
 
 
 def _points(task: Task, map_: nn.Module, which: Int[ndarray, " w"]) -> ndarray:

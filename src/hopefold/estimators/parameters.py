@@ -116,7 +116,7 @@ validation_error_ : float or None
     ``class_weight`` says.
 trustworthiness_ : float or None
     How far neighbours in the map are neighbours among the rows, from 0 to 1, on held-out rows;
-    where neighbours were to be kept (``structure``).
+    where neighbours were to be kept (``structure``) and at least 36 rows were held out.
 train_error_ : float
     The same on the training rows themselves: how far it lies below ``validation_error_`` tells
     how much the map flatters.

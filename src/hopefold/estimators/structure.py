@@ -6,6 +6,7 @@ rows and not with their square.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ CLUSTERED_ROWS = 20_000
 
 #: Neighbours that the width of a Gaussian is found from, as a multiple of the perplexity.
 NEAR = 3
+
+#: Rows, and numbers in them, by which it is told how far neighbours can be trusted, and neighbours
+#: that are looked at.
+TRUSTED_ROWS, TRUSTED_VALUES, TRUSTED_NEIGHBORS = 2_000, 2**25, 12
 
 #: Rows that are compared with the landmarks at once.
 BLOCK = 2_000
@@ -101,3 +106,22 @@ def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) 
     raise InvalidParameter(
         f"{asked}: the largest that fits is {n_others - 1}; lower it, or {remedy}."
     )
+
+
+def trust(
+    rows: Rows, which: Int[ndarray, " w"], points_of: Callable[[ndarray], Float[ndarray, "s d"]]
+) -> float | None:
+    """How far neighbours in the map are neighbours among these rows: 1 if all are, 0.5 by chance.
+
+    That of scikit-learn, of some of the rows at random, which ``points_of`` gives the points of.
+    ``None`` for fewer than three.
+    """
+    from sklearn.manifold import trustworthiness  # slow to import, and few fits ask for it
+
+    most = max(1, min(TRUSTED_ROWS, TRUSTED_VALUES // rows.n_features))
+    some = np.sort(np.random.RandomState(0).permutation(which)[:most])
+    n_neighbors = min(TRUSTED_NEIGHBORS, len(some) // 3)
+    if not n_neighbors:
+        return None
+    found = trustworthiness(rows.fetch(some).numpy(), points_of(some), n_neighbors=n_neighbors)
+    return float(found)

@@ -12,11 +12,20 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from hopefold.data.rows import Rows
+from hopefold.data.streams import is_stream
+from hopefold.data.tables import as_table
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators import checks
 from hopefold.estimators.gradient import GradientEmbedding
+from hopefold.estimators.lazy import is_lazy
 from hopefold.estimators.learning import Task
-from hopefold.estimators.structure import check_perplexity, find_landmarks, number_of_landmarks
+from hopefold.estimators.structure import (
+    check_perplexity,
+    find_landmarks,
+    number_of_landmarks,
+    trust,
+)
 
 #: Shares of the loss that are tried where some labels are missing, the usual one first: where there
 #: are few labels a class, and where there are more. And the part of the passes that a trial has.
@@ -96,8 +105,13 @@ and NaN in y is an error.""",
             self.structure_ = prepared._best_share(task, shares, random)
         return prepared, _with_share(task, self.structure_)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are judged rightly; those whose label is missing do not count."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows that are judged rightly; those whose label is missing do not count.
+
+        Without y, of a map that was learned without labels: how far neighbours can be trusted.
+        """
+        if y is None:
+            return self._trust(X)
         if not checks.is_marker(self.missing_label) or isinstance(X, str | PathLike):
             return float(super().score(X, y, sample_weight))
         _, known = checks.split_labels(y, self.missing_label, _num_samples(X))
@@ -109,6 +123,21 @@ and NaN in y is an error.""",
         labels = _safe_indexing(y, which)
         weights = None if sample_weight is None else _safe_indexing(sample_weight, which)
         return float(super().score(_safe_indexing(X, which), labels, weights))
+
+    def _trust(self, X: Any) -> float:
+        if is_stream(X) or is_lazy(X):
+            raise InvalidInput("neighbours are looked for among rows in memory: give an array.")
+        points = self.transform(X)
+        if len(self.classes_):
+            raise InvalidInput("score needs the labels of the rows: give y.")
+        table = as_table(X, self.columns_)
+        X = checks.check_rows(self, X, fitting=False) if table is None else table.X
+        found = trust(Rows(X, self.scale_), np.arange(len(points)), lambda some: points[some])
+        if found is None:
+            raise InvalidInput(
+                f"{len(points)} rows have no neighbours to judge by: give 3 or more."
+            )
+        return found
 
     def _shares(self, task: Task) -> tuple[float, ...]:
         """What the share of the loss may be."""
