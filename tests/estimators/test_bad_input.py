@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from hopefold import HOPE, SHOPE, HopefoldError
+from hopefold.baselines import NCA
 
 QUICK = {"n_factors": 10, "max_epochs": 5, "random_state": 0}
 X = np.random.RandomState(0).normal(size=(40, 3))
