@@ -30,7 +30,7 @@ def test_each_map_has_one_line(measured):
     lines = read_lines(unlabelled.unlabelled_file(folder))
     assert [line["map"] for line in lines] == [
         "S-HOPE",
-        "S-HOPE, 2 layers",
+        "S-HOPE, 1 layer",
         "S-HOPE, some labels",
         "S-HOPE, labelled rows alone",
     ]

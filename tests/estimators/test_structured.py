@@ -98,6 +98,22 @@ def test_the_score_without_labels_is_how_far_neighbours_can_be_trusted(unlabelle
         SHOPE(max_epochs=1, random_state=0).fit(X, y).score(X)
 
 
+def test_rows_of_many_features_are_mapped_by_two_layers(tmp_path):
+    X = np.random.RandomState(0).normal(size=(60, 100)).astype(np.float32)
+    model = SHOPE(max_epochs=1, n_landmarks=20, random_state=0).fit(X)
+    assert [len(layer.b) for layer in model.map_.layers] == [400, 400]
+    assert model.n_units == "auto"
+    with pytest.raises(InvalidParameter, match="n_units as one number"):
+        model.interactions()
+    model.save(tmp_path / "map.hope")
+    again = load(tmp_path / "map.hope")
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    one = SHOPE(max_epochs=1, n_landmarks=20, n_units=30, random_state=0).fit(X)
+    assert [len(layer.b) for layer in one.map_.layers] == [30]
+    labelled = SHOPE(max_epochs=1, structure=0.5, random_state=0).fit(X, np.arange(60) % 2)
+    assert [len(layer.b) for layer in labelled.map_.layers] == [600]
+
+
 def test_a_grid_is_searched_without_labels(iris):
     X, _ = iris
     search = GridSearchCV(HOPE(max_epochs=2, random_state=0), {"order": [1, 2]}, cv=2).fit(X)

@@ -64,8 +64,8 @@ class Row:
 ROWS = (
     Row("S-HOPE", lambda data: SHOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
     Row(
-        "S-HOPE, 2 layers",
-        lambda data: SHOPE(n_units=(400, 400), max_epochs=PASSES[data], random_state=0),
+        "S-HOPE, 1 layer",
+        lambda data: SHOPE(n_units=600, max_epochs=PASSES[data], random_state=0),
         "nothing",
     ),
     Row("HOPE", lambda data: HOPE(max_epochs=PASSES[data], random_state=0), "nothing"),

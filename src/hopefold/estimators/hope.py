@@ -19,7 +19,7 @@ from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
 from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
 from hopefold.estimators.parameters import number
-from hopefold.estimators.stacking import MOST_ORDER, Layers, check_layers, told
+from hopefold.estimators.stacking import MOST_ORDER, Layers, check_layers, sizes_of_layers, told
 from hopefold.estimators.structured import Structured
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ MANY_FEATURES = 250
 #: units are dropped, and steps are larger.
 FEW_FEATURES = 100
 
-#: The largest step of S-HOPE where neighbours are to be kept, by one layer.
+#: The largest step of S-HOPE where neighbours are to be kept, by one layer, and the layers that it
+#: stacks where there are no labels and more than few features.
 STRUCTURE_STEP = 6e-3
+UNLABELLED_UNITS = (400, 400)
 
 #: How far a row is nudged, in shares of the spread of all rows.
 NUDGE = 0.1
@@ -364,8 +366,9 @@ class SHOPE(HighOrderEmbedding):
     n_factors : int, tuple of int or "auto", default="auto"
         Polynomial units, of each layer. ``"auto"``: 400, or as many as ``max_bytes`` allows.
     n_units : int, tuple of int or "auto", default="auto"
-        Sigmoid units. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units.
-        A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one below it gives.
+        Sigmoid units. A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one
+        below it gives. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units;
+        without labels ``(400, 400)`` where there are 100 features or more.
     {parameters}
 
     Examples
@@ -390,11 +393,13 @@ class SHOPE(HighOrderEmbedding):
     _most_dropout: ClassVar = 0.3
     _steps: ClassVar = (6e-3, 2e-3)
 
-    def _usual_with_structure(self) -> dict[str, Any]:
+    def _usual_with_structure(self, task: Task) -> dict[str, Any]:
         """Steps are larger; one layer can do with all features, more of them learn too much."""
-        usual = super()._usual_with_structure()
-        usual["learning_rate"] = STRUCTURE_STEP / self._n_layers
-        return usual if self._n_layers > 1 else usual | {"input_dropout": 0.0}
+        usual, n_layers = super()._usual_with_structure(task), self._n_layers
+        if self.n_units == "auto" and not task.is_labelled and task.rows.n_features >= FEW_FEATURES:
+            usual["n_units"], n_layers = UNLABELLED_UNITS, len(UNLABELLED_UNITS)
+        usual["learning_rate"] = STRUCTURE_STEP / n_layers
+        return usual if n_layers > 1 else usual | {"input_dropout": 0.0}
 
     def _check_sizes(self) -> None:
         check_layers(self.order, self.n_factors, self.n_units)
@@ -427,12 +432,12 @@ class SHOPE(HighOrderEmbedding):
                 yield smaller._with(n_units=n_units)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
-        if self._n_layers > 1:
-            names = self._layers.names if self.n_factors == "auto" else []
-            found = tuple(len(weights[f"{name}.c"]) for name in names)
-            return self._with(n_factors=found) if found else self
-        sized = super()._with_sizes_of(weights)
-        return sized._with(n_units=len(weights["b"])) if self.n_units == "auto" else sized
+        sized = self
+        if self.n_units == "auto":
+            sized = self._with(n_units=told(sizes_of_layers(weights, "b")))
+        if self.n_factors == "auto":
+            sized = sized._with(n_factors=told(sizes_of_layers(weights, "c")))
+        return sized
 
     def _make_map(self, n_features: int) -> nn.Module:
         orders, n_factors, n_units = self._layers

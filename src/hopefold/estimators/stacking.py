@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hopefold.errors import InvalidParameter
@@ -30,11 +30,6 @@ class Layers(NamedTuple):
             _each(order, len(units), 1), _each(n_factors, len(units), most_factors), tuple(units)
         )
 
-    @property
-    def names(self) -> list[str]:
-        """What the layers are called in a stacked map."""
-        return [*(f"below.{depth}" for depth in range(len(self.n_units) - 1)), "top"]
-
 
 def check_layers(order: Any, n_factors: Any, n_units: Any) -> None:
     """Are all sizes whole numbers, and are there as many of each as there are layers?"""
@@ -58,6 +53,13 @@ def check_layers(order: Any, n_factors: Any, n_units: Any) -> None:
                 f"n_units={n_units!r} for {n_layers}: give {name} as one number, or n_units and "
                 f"{name} one for each layer."
             )
+
+
+def sizes_of_layers(weights: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    """How long the vectors of this name are in the layers of a map, the first layer first."""
+    n_below = sum(weight.startswith("below.") and weight.endswith(f".{name}") for weight in weights)
+    layers = [*(f"below.{depth}" for depth in range(n_below)), "top"] if n_below else [""]
+    return tuple(len(weights[f"{layer}.{name}".lstrip(".")]) for layer in layers)
 
 
 def is_several(value: Any) -> bool:

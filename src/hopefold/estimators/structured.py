@@ -162,7 +162,7 @@ and NaN in y is an error.""",
         tried = tuple(share for share in order if share or task.is_guessing)
         return tried if self.validation_fraction > 0 else tried[:1]
 
-    def _usual_with_structure(self) -> dict[str, Any]:
+    def _usual_with_structure(self, _task: Task) -> dict[str, Any]:
         """What ``"auto"`` stands for where neighbours are to be kept."""
         return {"nudge": 0.0}
 
@@ -172,7 +172,7 @@ and NaN in y is an error.""",
         if task.is_guessing:
             decided["nudge"] = NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0
         elif any(shares):
-            decided = self._usual_with_structure()
+            decided = self._usual_with_structure(task)
             if self.optimizer == "adam" and self.exemplars == "joint":
                 smallest, largest = BATCHES
                 decided["batch_size"] = min(max(len(task.labels) // 20, smallest), largest)
