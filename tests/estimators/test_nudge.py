@@ -11,6 +11,8 @@ import torch
 from hopefold import HOPE, SHOPE
 from hopefold.core.maps import SigmoidHighOrder
 from hopefold.core.objectives import collapse_onto_exemplars
+from hopefold.data.rows import Rows
+from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
 from hopefold.estimators.losses import Batch, by_exemplars, onto_exemplars
 
@@ -80,13 +82,27 @@ def test_both_objectives_can_be_nudged(exemplars, three_blobs):
     assert model.score(X, y) > 0.9
 
 
-def test_rows_are_nudged_by_themselves_only_where_there_are_many_features():
-    assert SHOPE()._nudge(99) == 0
-    assert SHOPE()._nudge(784) > 0
-    assert SHOPE(nudge=0.2)._nudge(2) == 0.2
-    assert HOPE()._nudge(784) == 0
-    assert SHOPE(optimizer="cg")._nudge(784) == 0
-    assert SHOPE(augment="affine", image_shape=(28, 28))._nudge(784) == 0
+def nudge_of(method, X):
+    """How far rows are nudged: as a fit would decide it."""
+    scale, labels = learn_scale(X, method._how_to_scale()), np.arange(len(X)) % 2
+    rows = Rows.prepare(X, scale)
+    task = method._task(rows, scale, labels, np.arange(2), np.ones(2), np.random.RandomState(0))
+    return method._prepared(task, (0.0,)).nudge
+
+
+def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_features(digits):
+    table, wide = (np.random.RandomState(0).normal(size=(50, n)) for n in (99, 784))
+    pixels = digits[0]
+    assert nudge_of(SHOPE(), table) == 0
+    assert nudge_of(SHOPE(scale=None), table) == 0
+    assert nudge_of(SHOPE(), table[:, :1]) == 0
+    assert nudge_of(SHOPE(), wide) > 0
+    assert nudge_of(SHOPE(), pixels) > 0
+    assert nudge_of(SHOPE(scale="standard"), pixels) == 0
+    assert nudge_of(SHOPE(nudge=0.2), table) == 0.2
+    assert nudge_of(HOPE(), wide) == 0
+    assert nudge_of(SHOPE(optimizer="cg"), wide) == 0
+    assert nudge_of(SHOPE(augment="affine", image_shape=(28, 28)), wide) == 0
 
 
 def test_a_nudge_is_a_share(three_blobs):

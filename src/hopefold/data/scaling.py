@@ -43,6 +43,12 @@ class Scale:
         """Does it leave rows as they are?"""
         return not self.shifts and bool((self.gain == 1).all())
 
+    @property
+    def is_one(self) -> bool:
+        """Is it the same for all columns that vary, as it is for pixels?"""
+        varies = self.gain != 0
+        return len(np.unique(self.gain[varies])) <= 1 and len(np.unique(self.shift[varies])) <= 1
+
     @cached_property
     def shifts(self) -> bool:
         """Does it move any column, and not only stretch it?"""

@@ -303,8 +303,7 @@ def check_pixels(image_shape: tuple[int, int], n_features: int) -> None:
 
 def check_one_scale(scale: Scale, augment: str) -> None:
     """Do all columns that vary share one scale, so that a pixel may move from one to another?"""
-    varies = scale.gain != 0
-    if len(np.unique(scale.gain[varies])) > 1 or len(np.unique(scale.shift[varies])) > 1:
+    if not scale.is_one:
         raise InvalidParameter(
             f"augment={augment!r} moves pixels between columns, which are each scaled by itself: "
             "set scale='range', or augment=None."

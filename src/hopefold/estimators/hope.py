@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 INPUT_DROPOUT = 0.25
 MANY_FEATURES = 250
 
-#: Fewer features are few. Then rows are not nudged, as they would be moved to where others are, but
-#: units are dropped, and steps are larger.
+#: Fewer features are few. Then units are dropped, and steps are larger. Rows are not nudged, as
+#: that would move them to where others are, unless they are images.
 FEW_FEATURES = 100
 
 #: The largest step of S-HOPE where neighbours are to be kept, by one layer, and the layers that it
@@ -112,7 +112,7 @@ optimizers ``"cg"`` and ``"lbfgs"``.""",
             'float or "auto"',
             """Largest step of Adam: warmed up over the first tenth, then lowered along a cosine.
 ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; 0.002 and 0.006 where there are fewer than 100
-features; larger for a small map.""",
+features; larger for a small map, and half of it for two layers, and so on.""",
         ),
         "input_dropout": (
             'float or "auto"',
@@ -130,7 +130,8 @@ none.""",
             'float or "auto"',
             """How far a row is moved towards what it could be mistaken for, in shares of the spread
 of all rows, below 1: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or
-more, none for fewer, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
+more, and for fewer that share one range, as pixels do; none else, with ``augment``, and for the
+optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "spare_components": (
             "int",
@@ -201,7 +202,7 @@ objective on exemplars is always so.""",
         usual = super()._epochs(steps, n_classes)
         if self.optimizer != "adam":
             return usual
-        fewest = 50 if self._nudge(self.n_features_in_) else 70  # a nudged row counts twice
+        fewest = 50 if self.nudge else 70  # a nudged row counts twice
         if self._smallness > SMALL:
             fewest = 100
         crowded = min(max(1, n_classes / MANY_CLASSES), 3)
@@ -211,7 +212,7 @@ objective on exemplars is always so.""",
         if self.learning_rate != "auto":
             return super()._step()
         step = self._steps[self.n_features_in_ >= FEW_FEATURES]
-        return step * self._smallness ** (1 / 3)
+        return step * self._smallness ** (1 / 3) / self._n_layers
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features where others can stand in for them, units else.
@@ -259,11 +260,17 @@ objective on exemplars is always so.""",
             return super()._learn_from(task, training, held_out, like)
         return learn_within_budget(self, self.max_bytes, task, training, held_out, like)
 
-    def _nudge(self, n_features: int) -> float:
+    def _usual(self, task: Task) -> dict[str, Any]:
+        return {"nudge": self._nudge(task)}
+
+    def _nudge(self, task: Task) -> float:
+        """Rows are nudged where they have many features, or are images."""
         if self.nudge != "auto":
             return float(self.nudge)
-        needed = n_features >= FEW_FEATURES and self.augment is None
-        return NUDGE if needed and self.optimizer == "adam" else 0.0
+        many = task.rows.n_features >= FEW_FEATURES
+        pixels = self.scale is not None and task.scale.is_one and task.rows.n_features > 1
+        nudged = (many or pixels) and self.augment is None and self.optimizer == "adam"
+        return NUDGE if nudged else 0.0
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
@@ -273,7 +280,7 @@ objective on exemplars is always so.""",
         return pressed
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        nudge = self._nudge(task.rows.n_features)
+        nudge = self._nudge(task)
         nudge *= task.spread(training) if nudge else 0
         keep = {"nudge": nudge, "structure": task.structure}
         if self.exemplars == "joint":
