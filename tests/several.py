@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from hopefold import HOPE, SHOPE
 from hopefold.core.maps import SigmoidHighOrder
 from hopefold.core.masks import Chances
 from hopefold.estimators.losses import Batch, Whole, by_exemplars, by_pairs
+from hopefold.training import world as world_module
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -117,6 +119,16 @@ STEPS = {
 }
 
 
+def without_shared_memory(bounds):
+    """Ten steps of processes that have to send each other their gradients."""
+    with patch.object(world_module, "SHARED_MEMORY", "/nowhere"), patch.dict(world_module._boards):
+        world_module._boards.clear()
+        return ten_steps("exemplars", bounds)
+
+
+STEPS["exemplars sent"] = without_shared_memory
+
+
 def bounds_for(world):
     """Unequal shards: the first process has few rows, and nearly all are the last one's."""
     return (0, 7, *([30] if world.size == 3 else []), N_ROWS)
@@ -131,6 +143,7 @@ def main(parquet, output):
         for name, steps in STEPS.items()
     }
     found |= whole_fits(parquet)
+    assert all(world_module._boards.values()), "shared memory was not used"
     same = {
         name: len({v.tobytes() for v in world.all_of(values)}) for name, values in found.items()
     }

@@ -44,7 +44,7 @@ def test_more_machines_compute_less_and_talk_more():
 
 
 def test_two_processes_are_held_against_two_threads():
-    assert scale.share_of_two(LINE) == pytest.approx(1.0)
+    assert scale.share_of_two(LINE, 2_000) == pytest.approx(1.0)
 
 
 def test_the_bench_measures_real_processes(tmp_path, monkeypatch):

@@ -170,18 +170,19 @@ def scale_table(folder: Path) -> str:
                 ]
             )
     headings = ["processes", "threads each", "batch", "ms a step", "reckoned", "rows a second"]
+    shares = ", ".join(f"{share_of_two(line, batch):.2f}" for batch in BATCHES)
     facts = (
         f"The gradients are {known.gradient_bytes / 1e6:.1f} MB a step, added up by two processes "
         f"in {1e3 * known.add_up[2]:.1f} ms and by three in {1e3 * known.add_up[3]:.1f} ms; "
         f"Parquet is read at {known.read / 1e6:,.0f} MB a second. Two processes of one thread "
-        f"learn from {share_of_two(line):.2f} × the rows of one with two threads at the largest "
-        f"batch (at least {BAR:.2f} × is wanted)."
+        f"learn from {shares} × the rows of one with two threads, from the smallest batch to the "
+        f"largest (at least {BAR:.2f} × is wanted)."
     )
     title = f"**{N_ROWS:,} × {WIDTH}, {SIZE} factors and units, {known.cores} cores**"
     return f"{title}\n\n{markdown(headings, rows)}\n\n{facts}"
 
 
-def share_of_two(line: dict[str, Any], batch: int = BATCHES[-1]) -> float:
+def share_of_two(line: dict[str, Any], batch: int) -> float:
     """Rows of two processes with a thread each, against one with two threads."""
     worlds = {(one["processes"], one["threads"]): one["seconds_a_step"] for one in line["worlds"]}
     return float(worlds[1, 2][str(batch)] / worlds[2, 1][str(batch)])

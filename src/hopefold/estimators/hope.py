@@ -112,7 +112,7 @@ optimizers ``"cg"`` and ``"lbfgs"``.""",
             'float or "auto"',
             """Largest step of Adam: warmed up over the first tenth, then lowered along a cosine.
 ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; 0.002 and 0.006 where there are fewer than 100
-features; larger for a small map, and half of it for two layers, and so on.""",
+features (divided by the number of layers); larger for a small map.""",
         ),
         "input_dropout": (
             'float or "auto"',
@@ -211,8 +211,9 @@ objective on exemplars is always so.""",
     def _step(self) -> float:
         if self.learning_rate != "auto":
             return super()._step()
-        step = self._steps[self.n_features_in_ >= FEW_FEATURES]
-        return step * self._smallness ** (1 / 3) / self._n_layers
+        many = self.n_features_in_ >= FEW_FEATURES
+        step = self._steps[many] if many else self._steps[many] / self._n_layers
+        return step * self._smallness ** (1 / 3)
 
     def _dropout(self, n_features: int) -> dict[str, float]:
         """What the map drops in training: features where others can stand in for them, units else.

@@ -3,7 +3,8 @@
 `torchrun` starts the processes, torch.distributed lets them talk: gloo between CPUs, NCCL between
 GPUs. Each does the same steps in the same order on its share of the rows of every batch, and what
 adds up over rows is added up over processes. So all of them have the same weights at all times, and
-one process is the same code: a world of size 1, in which there is nothing to do.
+one process is the same code: a world of size 1, in which there is nothing to do. Where all are on
+one machine, gradients go through its memory instead of its network.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import atexit
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 T = TypeVar("T")
+
+#: A folder whose files are memory.
+SHARED_MEMORY = "/dev/shm"
 
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
@@ -93,23 +98,18 @@ class World:
                 tensor.detach().copy_(held)
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Give each tensor the sum of all processes, in one message."""
+        """Give each tensor the sum of all processes."""
         if self.size == 1:
+            return
+        board = _shared_board(self, tensors)
+        if board is not None:
+            board.add_up(self.rank, tensors)
             return
         together = torch.cat([tensor.reshape(-1) for tensor in tensors])
         with _talking():
-            if self.size == 2:  # each sends all it has: half of the turns
-                theirs = torch.empty_like(together)
-                talks = [dist.isend(together, 1 - self.rank), dist.irecv(theirs, 1 - self.rank)]
-                for talk in talks:
-                    assert talk is not None  # this process is in the group
-                    talk.wait()
-                together += theirs
-            else:
-                dist.all_reduce(together)
-        parts = torch.split(together, [tensor.numel() for tensor in tensors])
-        for tensor, part in zip(tensors, parts, strict=True):
-            tensor.copy_(part.view(tensor.shape))
+            dist.all_reduce(together)
+        for tensor, part in zip(tensors, _cut(together, tensors), strict=True):
+            tensor.copy_(part)
 
     def rows_of_all(self, mine: Tensor, counts: Sequence[int]) -> Tensor:
         """Rows of all processes, so many of each, one below the other."""
@@ -155,6 +155,74 @@ class World:
 ALONE = World()
 
 
+@dataclass
+class Board:
+    """Memory of one machine in which all of its processes write, and read what others have written.
+
+    It has two sides: one can be written to while a slower process still reads the other.
+    """
+
+    #: For each side and each process, so many numbers.
+    sides: Tensor
+    turn: int = 0
+
+    def add_up(self, rank: int, tensors: Sequence[Tensor]) -> None:
+        """Give each tensor the sum of all processes, the same bits in each of them."""
+        side = self.sides[self.turn]
+        self.turn = 1 - self.turn
+        for tensor, part in zip(tensors, _cut(side[rank], tensors), strict=True):
+            part.copy_(tensor)
+        with _talking():
+            dist.barrier()
+        everyones = [_cut(numbers, tensors) for numbers in side]
+        for tensor, first, second, *others in zip(tensors, *everyones, strict=True):
+            torch.add(first, second, out=tensor)
+            for other in others:
+                tensor.add_(other)
+
+
+#: The board of this process by the number and kind of what is on it; None where there can be none.
+_boards: dict[tuple[int, torch.dtype], Board | None] = {}
+
+
+def _shared_board(world: World, tensors: Sequence[Tensor]) -> Board | None:
+    """One for these tensors, if all processes are on one machine and it has room for it."""
+    if os.environ.get("GROUP_WORLD_SIZE") != "1" or tensors[0].device.type != "cpu":
+        return None
+    key = sum(tensor.numel() for tensor in tensors), tensors[0].dtype
+    if key not in _boards:
+        _boards.clear()  # one is enough: all that a fit adds up is of one size
+        _boards[key] = _hang_up(world, *key)
+    return _boards[key]
+
+
+def _hang_up(world: World, n_numbers: int, dtype: torch.dtype) -> Board | None:
+    """A board in shared memory, which is gone when the last process that has it ends."""
+    n_all, path = 2 * world.size * n_numbers, None
+    if world.is_first:
+        with suppress(OSError), NamedTemporaryFile(dir=SHARED_MEMORY, delete=False) as file:
+            path = file.name
+            try:
+                file.write(bytes(n_all * dtype.itemsize))  # now, if ever, it is full
+            except OSError:
+                os.unlink(path)
+                path = None
+    path = world.from_first(path)
+    if path is None:
+        return None
+    numbers = torch.from_file(path, shared=True, size=n_all, dtype=dtype)
+    world.all_of(None)  # all have it
+    if world.is_first:
+        os.unlink(path)
+    return Board(numbers.view(2, world.size, n_numbers))
+
+
+def _cut(numbers: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """A row of numbers as tensors of these shapes."""
+    parts = torch.split(numbers, [tensor.numel() for tensor in like])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, like, strict=True)]
+
+
 def this_world() -> World:
     """The world that torchrun has started this process in, or one without others."""
     if not dist.is_available():
@@ -183,6 +251,7 @@ def this_world() -> World:
 
 def _leave() -> None:
     """End the talk before the process ends: its threads would be cut off."""
+    _boards.clear()
     if dist.is_initialized():
         dist.destroy_process_group()
 
