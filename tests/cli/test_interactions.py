@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -64,6 +65,7 @@ def test_a_map_of_several_layers_is_refused_and_told_by_info(run, here, cells):
     told = run("info", "deep.hope").stdout
     assert "order=2,3" in told
     assert "n_units=6,5" in told
+    assert re.search(r"layers +2", told)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ ROWS = [
         "S-HOPE 2 layers",
         short_on_mnist(n_units=TWO_LAYERS),
         "beyond",
-        {"usps": 3, "mnist": 2},
+        {**ONCE, "usps": 3, "mnist": 2},
         slow=True,
     ),
     Method("S-HOPE 1 layer", short_on_mnist(), "beyond", {"mnist": 2}, slow=True),

@@ -53,6 +53,9 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
         rows["missing values"] = "are filled with the mean of the column"
     if columns.get("image_shape"):
         rows["images"] = "{} × {} pixels".format(*columns["image_shape"])
+    below = {name.split(".")[2] for name in tensors if name.startswith("map.below.")}
+    if below:
+        rows["layers"] = f"{len(below) + 1}"
     kept, what = len(tensors["references.embedding"]), "training rows"
     if "exemplars" in tensors:
         what = "exemplars" if classes else "landmarks"
