@@ -121,7 +121,7 @@ STEPS = {
 
 def without_shared_memory(bounds):
     """Ten steps of processes that have to send each other their gradients."""
-    with patch.object(world_module, "SHARED_MEMORY", "/nowhere"), patch.dict(world_module._boards):
+    with patch.object(world_module, "SHARES_MEMORY", False), patch.dict(world_module._boards):
         world_module._boards.clear()
         return ten_steps("exemplars", bounds)
 

@@ -150,3 +150,10 @@ def test_a_misspelt_marker_is_told(run, here):
     options = ("--label", "type", "--missing-label", "unknwon", *QUICK)
     told = run("fit", table, *options, "-o", "some.hope").stderr
     assert "hopefold: warning: missing_label='unknwon' marks no row" in told
+
+
+def test_two_layers_that_nobody_asked_for_are_told(run, here):
+    columns = {f"x{place}": column for place, column in enumerate(np.eye(60, 100).T)}
+    pd.DataFrame(columns).to_csv("wide.csv", index=False)
+    shown = run("fit", "wide.csv", "--unlabelled", "--max-epochs", 1, "-o", "wide.hope").stdout
+    assert "2; for explanations, which take one: --n-units 600" in shown

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from hopefold import HOPE, SHOPE, load, store
 from hopefold.core.maps import SigmoidHighOrder, Stacked
 from hopefold.errors import BrokenFile, InvalidParameter
-from hopefold.estimators import memory
+from hopefold.estimators import memory, structured
 from hopefold.evaluation import interaction_stability
 
 SMALL = {"n_units": (12, 8), "n_factors": (10, 6), "order": (2, 3), "random_state": 0}
@@ -192,3 +192,72 @@ def test_a_stack_that_cannot_fit_tells_the_sizes_of_its_layers(three_blobs, monk
     monkeypatch.setattr(memory, "available", lambda: 10**4)
     with pytest.raises(MemoryError, match=r"n_factors \(now \(10, 6\)\) or n_units \(now \(12, 8"):
         SHOPE(**SMALL).fit(*three_blobs)
+
+
+# -- stacked of itself --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def twelve_classes():
+    y = np.arange(240) % 12
+    random = np.random.RandomState(0)
+    return 3 * random.normal(size=(12, 4))[y] + random.normal(size=(240, 4)), y
+
+
+def layers_where_trials_say(monkeypatch, errors, table, **settings):
+    """How many layers a fit takes if one and two layers have these errors in the trials."""
+    told = iter(errors)
+    monkeypatch.setattr(SHOPE, "_trial", lambda *_: next(told))
+    return len(SHOPE(max_epochs=1, random_state=0, **settings).fit(*table).map_.layers)
+
+
+@pytest.mark.parametrize(
+    ("errors", "n_layers"), [((0.5, 0.1), 2), ((0.5, 0.4), 1), ((0.1, 0.5), 1)]
+)
+def test_many_classes_have_two_layers_where_these_are_better_beyond_chance(
+    monkeypatch, twelve_classes, errors, n_layers
+):
+    assert layers_where_trials_say(monkeypatch, errors, twelve_classes) == n_layers
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"n_units": 30}, {"order": (2,)}, {"max_bytes": 9_000}, {"validation_fraction": 0}],
+    ids=str,
+)
+def test_nothing_is_tried_where_it_is_asked_for_or_cannot_be_judged(
+    monkeypatch, twelve_classes, settings
+):
+    assert layers_where_trials_say(monkeypatch, (), twelve_classes, **settings) == 1
+
+
+def test_few_classes_have_one_layer(monkeypatch, three_blobs):
+    assert layers_where_trials_say(monkeypatch, (), three_blobs) == 1
+
+
+def test_trials_keep_to_their_budget_of_row_visits(monkeypatch, twelve_classes):
+    passes, learn_from = [], SHOPE._learn_from
+
+    def spy(self, task, training, held_out, like=None):
+        passes.append((self.n_units, self.max_epochs))
+        return learn_from(self, task, training, held_out, like)
+
+    monkeypatch.setattr(SHOPE, "_learn_from", spy)
+    model = SHOPE(max_epochs=20, n_factors=10, random_state=0, refit=False)
+    model.fit(*twelve_classes)
+    assert passes[:2] == [("auto", 5), ((400, 400), 5)]
+    passes.clear()
+    monkeypatch.setattr(structured, "TRIAL_VISITS", 3 * 216)
+    model.fit(*twelve_classes)
+    assert passes[:2] == [("auto", 3), ((400, 400), 3)]
+
+
+def test_layers_that_a_fit_has_chosen_come_back_from_a_file(monkeypatch, twelve_classes, tmp_path):
+    monkeypatch.setattr(SHOPE, "_trial", lambda self, *_: 0.9 if self.n_units == "auto" else 0.1)
+    X, y = twelve_classes
+    model = SHOPE(max_epochs=1, n_factors=10, random_state=0).fit(X, y)
+    assert model.n_units == "auto"
+    model.save(tmp_path / "map.hope")
+    again = load(tmp_path / "map.hope")
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    clone(again).fit(X, y)

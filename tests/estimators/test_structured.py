@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -108,8 +109,9 @@ def test_rows_of_many_features_are_mapped_by_two_layers(tmp_path):
     model.save(tmp_path / "map.hope")
     again = load(tmp_path / "map.hope")
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    one = SHOPE(max_epochs=1, n_landmarks=20, n_units=30, random_state=0).fit(X)
-    assert [len(layer.b) for layer in one.map_.layers] == [30]
+    for asked in ({"n_units": 30}, {"n_factors": (9,)}, {"order": (2,)}):
+        one = SHOPE(max_epochs=1, n_landmarks=20, random_state=0, **asked).fit(X)
+        assert len(one.map_.layers) == 1
     labelled = SHOPE(max_epochs=1, structure=0.5, random_state=0).fit(X, np.arange(60) % 2)
     assert [len(layer.b) for layer in labelled.map_.layers] == [600]
 
@@ -251,6 +253,24 @@ def test_text_and_numbers_are_no_labels_together_whatever_is_missing(three_blobs
     labels = np.array([None if row % 2 else (label or "a") for row, label in enumerate(y)], object)
     with pytest.raises(InvalidInput, match="mixes text"):
         quick(missing_label=None).fit(X, labels)
+
+
+@pytest.mark.parametrize("lacking", [None, np.nan, pd.NA])
+def test_what_is_missing_besides_the_marker_is_told_by_its_row(lacking, three_blobs):
+    X, y = three_blobs
+    labels = [-1] * 20 + y[20:].tolist()
+    labels[25] = lacking
+    with pytest.raises(InvalidInput, match=r"first in row 25\): mark them with -1 as well"):
+        SHOPE(missing_label=-1).fit(X, labels)
+
+
+@pytest.mark.parametrize("lacking", [None, np.nan, pd.NA])
+def test_rows_are_not_judged_by_labels_that_are_missing(lacking, three_blobs):
+    X, y = three_blobs
+    model = SHOPE(max_epochs=1, random_state=0).fit(X, y.astype(str))
+    labels = [*y.astype(str)[:-1].tolist(), lacking]
+    with pytest.raises(InvalidInput, match=rf"first in row {len(y) - 1}\): leave those rows out"):
+        model.score(X, labels)
 
 
 def test_rows_whose_label_is_missing_do_not_count_in_the_score(three_blobs):

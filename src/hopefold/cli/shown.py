@@ -118,6 +118,10 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
     rows |= neighbours(model)
+    if getattr(model, "n_units", None) == "auto" and len(model.map_.layers) > 1:
+        rows["layers"] = (
+            f"{len(model.map_.layers)}; for explanations, which take one: --n-units 600"
+        )
     if model.exemplars_ is not None and not len(model.classes_):
         rows["landmarks"] = f"{len(model.exemplars_)}, spread over the {n_rows:,} rows"
     elif model.exemplars_ is not None:

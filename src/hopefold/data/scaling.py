@@ -142,7 +142,7 @@ def _look_like_pixels(
 
     All start near one common floor, and more than half of them right on it, as numbers without
     bounds do not; most reach half of the common ceiling, and those that do not are like pixels at
-    the border: nearly always at the floor.
+    the border: mostly at the floor.
     """
     varies = low < high
     if not varies.any():
@@ -154,7 +154,7 @@ def _look_like_pixels(
     faint = high - floor < 0.5 * (ceiling - floor)
     samples = all_of(X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint])
     sample = np.concatenate(samples)
-    dark = (sample / 2 <= low[faint]).mean(axis=0) > 0.9
+    dark = (sample / 2 <= low[faint]).mean(axis=0) > 0.8
     return bool(faint.mean() < 0.5 and dark.all())
 
 

@@ -371,23 +371,29 @@ def _our_errors(X: Any = None) -> Iterator[None]:
         raise InvalidType(_text_column(X) or str(error)) from error
 
 
-def check_sortable(y: Any, *, remedy: str = "drop those rows.") -> None:
-    """Labels that are missing or cannot be sorted are named before they make trouble."""
+def check_sortable(
+    y: Any, *, remedy: str = "drop those rows.", rows: ndarray | None = None
+) -> None:
+    """Labels that are missing or cannot be sorted are named before they make trouble.
+
+    ``rows`` are the numbers of the rows whose labels these are, where they are not all.
+    """
     if y is None:
         return
     labels = np.asarray(y).ravel()
     plain = isinstance(y, list | tuple) and labels.dtype.kind == "U"  # "nan" may have been NaN
     values = np.array(y, dtype=object).ravel() if plain else labels
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fM":
         missing = np.flatnonzero(np.isnan(values)).tolist()
     elif values.dtype.kind == "O":
         missing = [row for row, label in enumerate(values) if is_missing(label)]
     else:
         return
     if missing:
+        first = missing[0] if rows is None else rows[missing[0]]
         raise InvalidInput(
             f"Input y contains NaN: {_count(len(missing), 'missing label')} "
-            f"(first in row {missing[0]}): {remedy}"
+            f"(first in row {first}): {remedy}"
         )
     if labels.dtype.kind != "O":
         return
@@ -415,7 +421,8 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
             missing = [_says_the_same(label, marker) for label in values.tolist()]
         known = ~np.array(missing, dtype=bool)
         there = values[known]
-        check_sortable(there)
+        remedy = f"mark them with {marker!r} as well, or drop those rows."
+        check_sortable(there, remedy=remedy, rows=np.flatnonzero(known))
         if there.dtype == object:
             there = np.array(there.tolist())
         if len(there):
@@ -424,7 +431,7 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
 
 
 def _says_the_same(label: Any, marker: Any) -> bool:
-    if isinstance(label, bool):
+    if isinstance(label, bool) or is_missing(label):
         return False
     return bool(label == marker) or str(label) == str(marker)
 

@@ -50,7 +50,7 @@ class Way:
 class Incremental(GradientEmbedding):
     """A gradient method with joint exemplars that can go on learning from more rows."""
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from some more rows, in one pass over them.
 
         The first call starts the map, and the scale is that of its rows; on a fitted or loaded

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -27,9 +28,15 @@ from hopefold.estimators.structure import (
     trust,
 )
 
+if TYPE_CHECKING:
+    from numpy import ndarray
+
 #: Shares of the loss that are tried where some labels are missing, the usual one first: where there
-#: are few labels a class, and where there are more. And the part of the passes that a trial has.
-TRIED_FEW, TRIED_MORE, TRIAL = (0.1, 0.0, 0.5), (0.0, 0.1, 0.5), 1 / 4
+#: are few labels a class, and where there are more.
+TRIED_FEW, TRIED_MORE = (0.1, 0.0, 0.5), (0.0, 0.1, 0.5)
+
+#: The part of the passes that a trial has, and the most rows that it may visit, one by one.
+TRIAL, TRIAL_VISITS = 1 / 4, 1_000_000
 
 #: Labels a class from which on there are not few.
 FEW_LABELS = 50
@@ -102,7 +109,8 @@ and NaN in y is an error.""",
             )
         task = prepared._with_landmarks(task, random)
         if len(shares) > 1:
-            self.structure_ = prepared._best_share(task, shares, random)
+            tried = [(prepared, _with_share(task, share)) for share in shares]
+            self.structure_ = shares[prepared._best_of(tried, random)]
         return prepared, _with_share(task, self.structure_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -112,7 +120,10 @@ and NaN in y is an error.""",
         """
         if y is None:
             return self._trust(X)
-        if not checks.is_marker(self.missing_label) or isinstance(X, str | PathLike):
+        if isinstance(X, str | PathLike):
+            return float(super().score(X, y, sample_weight))
+        if not checks.is_marker(self.missing_label):
+            checks.check_sortable(y, remedy="leave those rows out.")
             return float(super().score(X, y, sample_weight))
         _, known = checks.split_labels(y, self.missing_label, _num_samples(X))
         if not known.any():
@@ -202,24 +213,26 @@ and NaN in y is an error.""",
         task.dealing.world.level([landmarks.centres, landmarks.precisions])
         return replace(task, landmarks=landmarks)
 
-    def _best_share(
-        self, task: Task, shares: tuple[float, ...], random: np.random.RandomState
-    ) -> float:
-        """The share under which held-out rows are judged best, after a part of the passes.
+    def _best_of(self, tried: Sequence[tuple[Self, Task]], random: np.random.RandomState) -> int:
+        """Which of them judges held-out rows best, after a part of the passes.
 
         It is the first one unless another is better by more than chance: few labels are held out
         where few are known.
         """
-        training, held_out = self._hold_out(_with_share(task, shares[0]), random)
+        training, held_out = self._hold_out(tried[0][1], random)
         if not len(held_out):
-            return shares[0]
-        settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
-        trial = self._with(max_epochs=max(1, round(TRIAL * settings.max_epochs)))
-        tried = [_with_share(task, share) for share in shares]
-        errors = [trial._learn_from(one, training, held_out).run.late_error for one in tried]
+            return 0
+        errors = [method._trial(task, training, held_out) for method, task in tried]
         fewest = min(errors)
         chance = np.sqrt((errors[0] + fewest) / len(held_out))
-        return shares[errors.index(fewest) if errors[0] - fewest > chance else 0]
+        return errors.index(fewest) if errors[0] - fewest > chance else 0
+
+    def _trial(self, task: Task, training: ndarray, held_out: ndarray) -> float:
+        """The error on held-out rows after a part of the passes."""
+        settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
+        passes = min(TRIAL * settings.max_epochs, TRIAL_VISITS / len(training))
+        trial = self._with(max_epochs=max(1, round(passes)))
+        return trial._learn_from(task, training, held_out).run.late_error
 
     def _with(self, **changes: Any) -> Self:
         changed = copy.copy(self)

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A folder whose files are memory.
-SHARED_MEMORY = "/dev/shm"
+#: Can memory be a file without a name, which others may open? On Linux.
+SHARES_MEMORY = hasattr(os, "memfd_create")
 
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
@@ -197,23 +196,21 @@ def _shared_board(world: World, tensors: Sequence[Tensor]) -> Board | None:
 
 
 def _hang_up(world: World, n_numbers: int, dtype: torch.dtype) -> Board | None:
-    """A board in shared memory, which is gone when the last process that has it ends."""
-    n_all, path = 2 * world.size * n_numbers, None
-    if world.is_first:
-        with suppress(OSError), NamedTemporaryFile(dir=SHARED_MEMORY, delete=False) as file:
-            path = file.name
-            try:
-                file.write(bytes(n_all * dtype.itemsize))  # now, if ever, it is full
-            except OSError:
-                os.unlink(path)
-                path = None
-    path = world.from_first(path)
-    if path is None:
+    """A board in memory of the first process, which is gone when the last one that has it ends."""
+    n_all, held, path = 2 * world.size * n_numbers, None, ""
+    if world.is_first and SHARES_MEMORY:
+        held = os.memfd_create("hopefold")
+        os.ftruncate(held, n_all * dtype.itemsize)
+        path = f"/proc/{os.getpid()}/fd/{held}"
+    path, numbers = world.from_first(path), None
+    if path:
+        with suppress(RuntimeError):  # of another user, or not to be seen from here
+            numbers = torch.from_file(path, shared=True, size=n_all, dtype=dtype)
+    everyone_has_it = all(world.all_of(numbers is not None))
+    if held is not None:
+        os.close(held)
+    if not everyone_has_it or numbers is None:
         return None
-    numbers = torch.from_file(path, shared=True, size=n_all, dtype=dtype)
-    world.all_of(None)  # all have it
-    if world.is_first:
-        os.unlink(path)
     return Board(numbers.view(2, world.size, n_numbers))
 
 
