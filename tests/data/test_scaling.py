@@ -64,6 +64,14 @@ def test_auto_takes_pixels_for_pixels(factor):
     assert _same(learn_scale(X, "auto"), learn_scale(X, "range"))
 
 
+def test_some_images_are_taken_for_pixels_as_all_of_them_are():
+    """At the border of a few images, some pixels are never bright and often not dark."""
+    X, chance = load_digits().data, np.random.RandomState(0)
+    for _ in range(20):
+        some = X[chance.permutation(len(X))[:600]]
+        assert learn_scale(some, "auto").is_one
+
+
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
 def test_auto_standardises_tables(load):
     X = load().data
