@@ -50,6 +50,7 @@ METHODS = {
     "cg": SHOPE(max_epochs=4, random_state=0, optimizer="cg"),
     "budget": SHOPE(max_epochs=4, random_state=0, max_bytes=9_000),
     "layers": SHOPE(max_epochs=4, random_state=0, n_units=(8, 6), n_factors=7),
+    "trials": SHOPE(max_epochs=8, random_state=0, missing_label=2),
     "nca": NCA(max_epochs=4, random_state=0, solver="batches"),
     "deep": DeepMCML(max_epochs=2, pretraining_epochs=2, hidden_layer_sizes=(8, 8), random_state=0),
     "images": SHOPE(

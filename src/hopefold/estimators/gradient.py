@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +35,9 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
 
     A subclass says what both are in `_make_map` and `_make_loss`.
     """
+
+    #: What a progress bar says besides the name of the method.
+    _stage: ClassVar[str] = ""
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         raise NotImplementedError
@@ -110,7 +113,7 @@ class GradientEmbedding(SupervisedEmbedding, TrainingParameters):
             saved=self.checkpoint is not None,
             sizes=self.sizes(),
         )
-        title = type(self).__name__
+        title = f"{type(self).__name__}{self._stage}"
         if like is not None:
             settings, title = replace(settings, max_epochs=like.run.epochs), f"{title}, all rows"
         verbose = self.verbose > 0 and task.dealing.world.is_first

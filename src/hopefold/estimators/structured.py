@@ -231,7 +231,7 @@ and NaN in y is an error.""",
         """The error on held-out rows after a part of the passes."""
         settings = self._settings(len(training), task.n_classes, sparse=task.rows.is_sparse)
         passes = min(TRIAL * settings.max_epochs, TRIAL_VISITS / len(training))
-        trial = self._with(max_epochs=max(1, round(passes)))
+        trial = self._with(max_epochs=max(1, round(passes)), _stage=", trial")
         return trial._learn_from(task, training, held_out).run.late_error
 
     def _with(self, **changes: Any) -> Self:
