@@ -30,11 +30,11 @@ def pieces(X, y, n):
 def test_a_map_that_is_learned_piece_by_piece_knows_new_rows(method, digits):
     X, y = digits
     model = method(**SMALL)
-    for _ in range(8):
+    for _ in range(14):
         for rows, labels in pieces(X[:1_400], y[:1_400], 7):
             model.partial_fit(rows, labels)
     assert model.score(X[1_400:], y[1_400:]) > 0.9
-    assert model.n_iter_ == len(model.history_) == 56
+    assert model.n_iter_ == len(model.history_) == 98
     assert model.history_[-1]["loss"] < 0.3 * model.history_[0]["loss"]
 
 

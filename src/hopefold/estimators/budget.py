@@ -40,7 +40,7 @@ PACKED_SCALE = ("scale.kinds", "scale.codes")
 
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies;
 #: and where those of a further layer do.
-HEADER, HEADER_OF_LAYER = 2_200, 700
+HEADER, HEADER_OF_LAYER = 2_350, 700
 
 #: Bytes that tell where the fills of missing values lie.
 FILLS = 100
