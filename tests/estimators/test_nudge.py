@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from hopefold import HOPE, SHOPE
 from hopefold.core.maps import SigmoidHighOrder
@@ -84,7 +85,7 @@ def test_both_objectives_can_be_nudged(exemplars, three_blobs):
 
 def nudge_of(method, X):
     """How far rows are nudged: as a fit would decide it."""
-    scale, labels = learn_scale(X, method._how_to_scale()), np.arange(len(X)) % 2
+    scale, labels = learn_scale(X, method._how_to_scale()), np.arange(X.shape[0]) % 2
     rows = Rows.prepare(X, scale)
     task = method._task(rows, scale, labels, np.arange(2), np.ones(2), np.random.RandomState(0))
     return method._prepared(task, (0.0,)).nudge
@@ -99,6 +100,7 @@ def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_featur
     assert nudge_of(SHOPE(), wide) > 0
     assert nudge_of(SHOPE(), pixels) > 0
     assert nudge_of(SHOPE(scale="standard"), pixels) == 0
+    assert nudge_of(SHOPE(), csr_array(wide)) == nudge_of(SHOPE(), csr_array(pixels)) == 0
     assert nudge_of(SHOPE(nudge=0.2), table) == 0.2
     assert nudge_of(HOPE(), wide) == 0
     assert nudge_of(SHOPE(optimizer="cg"), wide) == 0

@@ -231,8 +231,10 @@ def test_nothing_is_tried_where_it_is_asked_for_or_cannot_be_judged(
     assert layers_where_trials_say(monkeypatch, (), twelve_classes, **settings) == 1
 
 
-def test_few_classes_have_one_layer(monkeypatch, three_blobs):
+def test_few_classes_and_many_features_have_one_layer(monkeypatch, three_blobs, twelve_classes):
+    X, y = twelve_classes
     assert layers_where_trials_say(monkeypatch, (), three_blobs) == 1
+    assert layers_where_trials_say(monkeypatch, (), (np.tile(X, 25), y)) == 1
 
 
 def test_trials_keep_to_their_budget_of_row_visits(monkeypatch, twelve_classes):

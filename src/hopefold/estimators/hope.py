@@ -45,7 +45,7 @@ FEW_FEATURES = 100
 STRUCTURE_STEP = 6e-3
 
 #: The layers that S-HOPE stacks of itself: without labels, where there are more than few features;
-#: with many classes, where they judge held-out rows better than one layer does.
+#: with many classes and few features, where they judge held-out rows better than one layer does.
 TWO_LAYERS = (400, 400)
 
 #: How far a row is nudged, in shares of the spread of all rows.
@@ -139,8 +139,8 @@ none.""",
             'float or "auto"',
             """How far a row is moved towards what it could be mistaken for, in shares of the spread
 of all rows, below 1: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or
-more, and for fewer that share one range, as pixels do; none else, with ``augment``, and for the
-optimizers ``"cg"`` and ``"lbfgs"``.""",
+more, and for fewer that share one range, as pixels do; none else, for sparse rows, with
+``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
         ),
         "spare_components": (
             "int",
@@ -274,13 +274,13 @@ objective on exemplars is always so.""",
         return {"nudge": self._nudge(task)}
 
     def _nudge(self, task: Task) -> float:
-        """Rows are nudged where they have many features, or are images."""
+        """Rows are nudged where they have many features, or are images; counts of words are not."""
         if self.nudge != "auto":
             return float(self.nudge)
         many = task.rows.n_features >= FEW_FEATURES
         pixels = self.scale is not None and task.scale.is_one and task.rows.n_features > 1
-        nudged = (many or pixels) and self.augment is None and self.optimizer == "adam"
-        return NUDGE if nudged else 0.0
+        asked = self.augment is None and self.optimizer == "adam" and not task.rows.is_sparse
+        return NUDGE if asked and (many or pixels) else 0.0
 
     def _with_spare(self, map_: Any, start: Start) -> nn.Module:
         if not self.spare_components:
@@ -386,7 +386,8 @@ class SHOPE(HighOrderEmbedding):
         Sigmoid units. A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one
         below it gives. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units;
         ``(400, 400)`` without labels where there are 100 features or more, and for more than 10
-        classes where it judges held-out rows better, beyond chance, after a quarter of the passes.
+        classes and fewer features where it judges held-out rows better, beyond chance, after a
+        quarter of the passes.
     {parameters}
 
     Examples
@@ -422,7 +423,8 @@ class SHOPE(HighOrderEmbedding):
     def _learner(self, task: Task, random: np.random.RandomState) -> tuple[Self, Task]:
         learner, task = super()._learner(task, random)
         classes_decide = (task.labels >= 0).all() and not task.structure
-        if not (classes_decide and task.n_classes > MANY_CLASSES and learner._may_stack):
+        crowded = task.n_classes > MANY_CLASSES and task.rows.n_features < FEW_FEATURES
+        if not (classes_decide and crowded and learner._may_stack):
             return learner, task
         tried = [(learner, task), (learner._with(n_units=TWO_LAYERS), task)]
         return tried[learner._best_of(tried, random) if self.validation_fraction > 0 else 0]
