@@ -427,7 +427,7 @@ class SHOPE(HighOrderEmbedding):
         if not (classes_decide and crowded and learner._may_stack):
             return learner, task
         tried = [(learner, task), (learner._with(n_units=TWO_LAYERS), task)]
-        return tried[learner._best_of(tried, random) if self.validation_fraction > 0 else 0]
+        return tried[learner._best_of(tried, random)]
 
     @property
     def _may_stack(self) -> bool:

@@ -217,8 +217,10 @@ and NaN in y is an error.""",
         """Which of them judges held-out rows best, after a part of the passes.
 
         It is the first one unless another is better by more than chance: few labels are held out
-        where few are known.
+        where few are known. Where none are to be, nothing is tried.
         """
+        if not self.validation_fraction:
+            return 0
         training, held_out = self._hold_out(tried[0][1], random)
         if not len(held_out):
             return 0

@@ -171,10 +171,8 @@ class Board:
         self.turn = 1 - self.turn
         for tensor, part in zip(tensors, _cut(side[rank], tensors), strict=True):
             part.copy_(tensor)
-        with (
-            _talking()
-        ):  # until all have written; a barrier would be one of GPUs where there are any
-            dist.all_reduce(torch.zeros(1))
+        with _talking():  # until all have written
+            dist.all_reduce(torch.zeros(1))  # dist.barrier would ask GPUs, where there are any
         everyones = [_cut(numbers, tensors) for numbers in side]
         for tensor, first, second, *others in zip(tensors, *everyones, strict=True):
             torch.add(first, second, out=tensor)
