@@ -58,7 +58,11 @@ def there_and_back(passage, x, pull, masks=None, *, add=False):
     with torch.no_grad():
         points = passage.forth(x, masks)
         passage.back(pull, add=add)
-        return points, [slope.clone() for slope in passage.slopes], passage.to_rows(slice(None))
+        return (
+            points,
+            [slope.clone() for slope in passage.slopes.values()],
+            passage.to_rows(slice(None)),
+        )
 
 
 def by_autograd(map_, x, pull, masks=None):

@@ -21,7 +21,7 @@ from hopefold.bench.methods import SMALL
 from hopefold.bench.parts import load_parts
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
-from hopefold.bench.speed import one_thread
+from hopefold.bench.speed import all_on_one_thread
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.errors import CannotExport
 from hopefold.estimators.files import size_of
@@ -71,7 +71,7 @@ def measure(
         parts = load_parts(data, 0, final=False)
         rows = parts.X_new[:N_NEW].astype(np.float32)
         for name, make in MODELS.items():
-            with one_thread():
+            with all_on_one_thread():
                 model = make(max_epochs=epochs, validation_fraction=0, random_state=0)
                 model.fit(parts.X[:n_rows].astype(np.float32), parts.y[:n_rows])
                 line = {

@@ -55,8 +55,8 @@ DISTORTED: dict[str, Any] = {
     "validation_fraction": 0,
 }
 
-#: How much of a run of one layer or two on MNIST is spared, so that it takes a quarter of an hour: no
-#: rows are held out, and passes are fewer.
+#: How much of a run of one layer or two on MNIST is spared, so that it takes a quarter of an hour:
+#: no rows are held out, and passes are fewer.
 SHORT_RUN: dict[str, Any] = {"max_epochs": 20, "validation_fraction": 0}
 
 UNSUPERVISED = (baselines.Autoencoder, baselines.ParametricTSNE)

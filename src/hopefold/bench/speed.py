@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import threadpoolctl  # type: ignore[import-untyped]
-import torch
 from sklearn.neighbors import KNeighborsClassifier
 
 from hopefold.bench.measure import N_NEIGHBORS, machine, versions
@@ -31,6 +30,7 @@ from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.core.neighbors import decide, vote
+from hopefold.core.threads import one_thread
 from hopefold.estimators.hope import HOPE, SHOPE, HighOrderEmbedding
 from hopefold.evaluation import Cost, operations, seconds_in_turns
 
@@ -75,7 +75,7 @@ def measure_speed(
     X = np.concatenate([parts.X, parts.X_new]).astype(np.float32)
     y = np.concatenate([parts.y, parts.y_new])
     X_new = parts.X_new[:n_new].astype(np.float32)
-    with one_thread():
+    with all_on_one_thread():
         contestants = [*raw_contestants(X, y, X_new, tell), *map_contestants(data, X, y, X_new)]
         works = {(number, "end_to_end"): one.end_to_end for number, one in enumerate(contestants)}
         for number, one in enumerate(contestants):
@@ -170,15 +170,10 @@ def sizes_of(kind: type[HighOrderEmbedding], data: str) -> dict[str, dict[str, i
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Everything on one thread: what is counted is work, not cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpoolctl.threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(before)
+def all_on_one_thread() -> Iterator[None]:
+    """Other libraries' products, too: what is counted is work, not cores."""
+    with one_thread(), threadpoolctl.threadpool_limits(1):
+        yield
 
 
 def speed_tables(folder: Path) -> str:

@@ -26,7 +26,7 @@ from hopefold.bench.parts import Parts, load_parts
 from hopefold.bench.plans import is_meant
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.run import Tell
-from hopefold.bench.speed import one_thread
+from hopefold.bench.speed import all_on_one_thread
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.estimators.hope import HOPE, SHOPE
 
@@ -110,7 +110,7 @@ def measure(
             if row.package and find_spec(row.package) is None:
                 tell(f"{data}, {row.name}: not run, {row.package} is not installed")
                 continue
-            with one_thread():
+            with all_on_one_thread():
                 found = _measured(row, data, load_parts(data, 0, final=final))
             line = {
                 "measured": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +21,7 @@ import torch
 from torch import Tensor
 
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.core.threads import one_thread
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -179,7 +179,7 @@ def largest_terms(
     sorted_ = replace(polynomial, A=polynomial.A[:, ranked])
     best = _Best(top)
     sizes = {}
-    with _one_thread():
+    with one_thread():
         for degree in degrees:
             size = sizes[degree] = _affordable(len(ranked), degree, polynomial.P.numel(), work)
             for features, norms in _blocks_of_terms(sorted_, size, degree, best):
@@ -197,17 +197,6 @@ def largest_terms(
         for degree, size in sizes.items()
     }
     return Largest(tuple(found[k] for k in order), values[order], searched)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Blocks are small: several threads would wait for each other, long on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Best:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,12 +12,19 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
-    """‖aᵢ − bⱼ‖² by one matrix product, never below zero.
+#: Up to so many coordinates, differences are quicker than a product, and exact.
+FEW_COORDINATES = 3
 
-    Both sides are moved to the centre of b first: in float32 the expansion a² + b² − 2ab loses
-    digits when the points lie far from the origin.
+
+def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """‖aᵢ − bⱼ‖², never below zero: of few coordinates as it is written, else by one product.
+
+    For the product, both sides are moved to the centre of b first: in float32 the expansion
+    a² + b² − 2ab loses digits when the points lie far from the origin.
     """
+    if 0 < a.shape[1] <= FEW_COORDINATES:
+        squares = ((x[:, None] - y).square() for x, y in zip(a.T, b.T, strict=True))
+        return reduce(torch.add, squares)
     centre = b.mean(dim=0).detach()
     a, b = a - centre, b - centre
     norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]

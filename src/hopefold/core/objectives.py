@@ -90,18 +90,20 @@ def exemplar_slopes(
     """
     similarity = squared_distances(y, exemplars).add_(1).reciprocal_()
     mass = similarity if exemplar_weights is None else similarity * exemplar_weights
-    same_class = (labels[:, None] == exemplar_labels).to(y.dtype)
-    inside = same_class.mul_(mass) if spread else same_class
-    all_, own = mass.sum(dim=1, keepdim=True), inside.sum(dim=1, keepdim=True)
+    q = mass / mass.sum(dim=1, keepdim=True)
+    inside = (labels[:, None] == exemplar_labels).to(y.dtype)
+    if spread:
+        inside.mul_(q)
+    own = inside.sum(dim=1, keepdim=True)
     p = inside.div_(own)
-    loss = (all_ / own).log_()
+    surprise = own.log_().neg_()
     if not spread:
-        loss -= mass.log().mul_(p).sum(dim=1, keepdim=True)
+        surprise.sub_(q.log().mul_(p).sum(dim=1, keepdim=True))
     shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
-    pull = similarity.mul_(p.sub_(mass / all_)).mul_(2 * shares)
+    pull = similarity.mul_(p.sub_(q)).mul_(2 * shares)
     to_points = force(pull @ homogeneous(exemplars), y)
     to_exemplars = force(pull.T @ homogeneous(y), exemplars)
-    return loss.mul_(shares).sum(), (to_points, to_exemplars)
+    return surprise.mul_(shares).sum(), (to_points, to_exemplars)
 
 
 @torch.no_grad()

@@ -39,28 +39,31 @@ class Room:
 
     def __init__(self) -> None:
         self._memory: dict[str, Tensor] = {}
+        self._taken: dict[str, Tensor] = {}
         #: By the names of the weights; the next way back writes over them.
         self.gradients: dict[str, Tensor] = {}
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Memory under this name, for as long as the name is not taken again; of any content."""
+        taken = self._taken.get(name)
+        if taken is not None and taken.shape == shape and taken.dtype == like.dtype:
+            return taken
         n_numbers = math.prod(shape)
         held = self._memory.get(name)
         if held is None or held.shape[0] < n_numbers or held.dtype != like.dtype:
             held = self._memory[name] = like.new_empty(n_numbers)
-        return held[:n_numbers].view(shape)
+        self._taken[name] = held[:n_numbers].view(shape)
+        return self._taken[name]
 
-    def put(
-        self, name: str, gradient: Tensor, inputs: Tensor, *, bias: str = "", add: bool
-    ) -> None:
-        """The gradient to a matrix, from that to its outputs, and to the bias beside it."""
+    def put(self, name: str, rise: Tensor, inputs: Tensor, *, bias: str = "", add: bool) -> None:
+        """The gradient to a matrix, from that to what it makes of inputs, and to its bias."""
         if add:
-            self.gradients[name].addmm_(gradient, inputs)
+            self.gradients[name].addmm_(rise.T, inputs)
         else:
-            out = self.take(f"slopes of {name}", (gradient.shape[0], inputs.shape[1]), gradient)
-            self.gradients[name] = torch.mm(gradient, inputs, out=out)
+            out = self.take(f"slopes of {name}", (rise.shape[1], inputs.shape[1]), rise)
+            self.gradients[name] = torch.mm(rise.T, inputs, out=out)
         if bias:
-            sums = gradient.sum(dim=1)
+            sums = rise.sum(dim=0)
             self.gradients[bias] = self.gradients[bias].add_(sums) if add else sums
 
 
@@ -106,12 +109,12 @@ class LayerPassage(Room):
         layer = self.layer
         if isinstance(layer, Sigmoids):
             rise.mul_(self._hidden.addcmul_(self._hidden, self._hidden, value=-1))
-            self.put("W", rise.T, self._units, bias="b", add=add)
+            self.put("W", rise, self._units, bias="b", add=add)
             rise = torch.mm(rise, layer.W, out=self._units)
         if self._mask is not None:
             rise[: len(self._mask)].mul_(self._mask)
         self._rise = layer.multiply_back(self._sums, rise)
-        self.put("C", self._rise.T, self._rows, bias="c", add=add)
+        self.put("C", self._rise, self._rows, bias="c", add=add)
 
     def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
         """After the way back: the gradient to certain rows."""
@@ -138,7 +141,7 @@ class Passage(Room):
         homes[self._inner.P] = self, "P"
         if isinstance(map_, Pressed):
             homes[map_.R] = self, "R"
-        self._order = [homes[weights] for weights in map_.parameters()]
+        self._homes = {weights: homes[weights] for weights in map_.parameters()}
 
     def forth(
         self, rows: Float[Tensor, "n features"], masks: Masks | None = None
@@ -154,7 +157,7 @@ class Passage(Room):
 
         They are added to those of the last way back, or take their place.
         """
-        self.put("projection", gradient.T, self._hidden, add=add)
+        self.put("projection", gradient, self._hidden, add=add)
         *below, top = self._layers
         rise = torch.mm(gradient, self._projection(), out=top.room_for_rise())
         top.back(rise, add=add)
@@ -168,7 +171,7 @@ class Passage(Room):
         return self._layers[0].to_rows(which, out)
 
     @property
-    def slopes(self) -> list[Tensor]:
+    def slopes(self) -> dict[Tensor, Tensor]:
         """The gradients to the weights, in the order of the map's parameters.
 
         The next way back writes over them.
@@ -177,7 +180,7 @@ class Passage(Room):
         own["P"], own["R"] = own["projection"].tensor_split([n_components])
         if isinstance(self.map, Pressed):
             own["R"] = self.map.height * own["R"]
-        return [room.gradients[name] for room, name in self._order]
+        return {weights: room.gradients[name] for weights, (room, name) in self._homes.items()}
 
     def _projection(self) -> Tensor:
         return self.map.projection() if isinstance(self.map, Pressed) else self.map.P

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUFFER = 128 * 2**20
 
 #: Bytes of rows that lie beside each other on disk and come into the buffer together.
-BLOCK = 256 * 2**10
+BLOCK = 512 * 2**10
 
 #: Bytes of float64 that are looked at in one go.
 CHUNK = 16 * 2**20
@@ -55,9 +55,9 @@ def chunks(X: Any) -> Iterator[Any]:
 
 
 def sizes_of_buffer(n_features: int) -> tuple[int, int]:
-    """Rows of a block, and blocks that are held at once."""
-    per_block = max(1, BLOCK // (4 * n_features))
-    return per_block, max(1, BUFFER // (per_block * 4 * n_features))
+    """Rows of a block, a power of two given by its exponent, and blocks that are held at once."""
+    shift = max(1, BLOCK // (4 * n_features)).bit_length() - 1
+    return shift, max(1, BUFFER // (4 * n_features << shift))
 
 
 def shuffle_blocks(
@@ -69,9 +69,9 @@ def shuffle_blocks(
     rows are shuffled. Rows sorted by class are mixed all the same, since a round has hundreds of
     blocks from anywhere.
     """
-    per_block, n_slots = sizes_of_buffer(n_features)
-    _, starts = np.unique(which // per_block, return_index=True)
-    blocks = torch.arange(len(which)).tensor_split(starts[1:].tolist())
+    shift, n_slots = sizes_of_buffer(n_features)
+    starts = np.flatnonzero(np.diff(which >> shift)) + 1
+    blocks = torch.arange(len(which)).tensor_split(starts.tolist())
     order = torch.randperm(len(blocks), generator=generator).tolist()
     rounds = []
     for start in range(0, len(order), n_slots):
@@ -88,9 +88,10 @@ class Buffer:
 
     def __init__(self, X: Any, prepare: Callable[[ndarray, ndarray], None]) -> None:
         self._X, self._prepare = X, prepare
-        self._per_block, self._n_slots = sizes_of_buffer(X.shape[1])
-        self._rows = torch.empty(self._n_slots * self._per_block, X.shape[1], dtype=torch.float32)
-        self._slot_of = np.full(-(-len(X) // self._per_block), -1)
+        self._mapped = np.asarray(X)  # a plain array of the same memory: quicker to take from
+        self._shift, self._n_slots = sizes_of_buffer(X.shape[1])
+        self._rows = torch.empty(self._n_slots << self._shift, X.shape[1], dtype=torch.float32)
+        self._slot_of = np.full(-(-len(X) >> self._shift), -1)
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
 
@@ -101,21 +102,23 @@ class Buffer:
         if isinstance(which, slice):
             n_rows = len(range(*which.indices(len(self._X))))
             return self._read(which, self._rows.new_empty(n_rows, self._rows.shape[1]))
-        blocks, places = np.divmod(which, self._per_block)
         if out is None:
             out = self._rows.new_empty(len(which), self._rows.shape[1])
-        if (self._slot_of[blocks] >= 0).all():
-            return torch.index_select(self._rows, 0, self._where(blocks, places), out=out)
+        blocks = which >> self._shift
+        slots = self._slot_of[blocks]
+        if slots.min(initial=0) >= 0:
+            return torch.index_select(self._rows, 0, self._where(which, slots), out=out)
         needed = np.unique(blocks)
         for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
             self._hold(some)
             here = np.flatnonzero(np.isin(blocks, some))
-            out[here] = self._rows[self._where(blocks[here], places[here])]
+            out[here] = self._rows[self._where(which[here], self._slot_of[blocks[here]])]
         return out
 
-    def _where(self, blocks: Int[ndarray, " w"], places: Int[ndarray, " w"]) -> Tensor:
-        """Which rows of the buffer are these, of blocks that are held."""
-        return torch.from_numpy(self._slot_of[blocks] * self._per_block + places)
+    def _where(self, which: Int[ndarray, " w"], slots: Int[ndarray, " w"]) -> Tensor:
+        """Which rows of the buffer are these, in slots that hold them."""
+        places = which & ((1 << self._shift) - 1)
+        return torch.from_numpy((slots << self._shift) + places)
 
     def _hold(self, blocks: Int[ndarray, " b"]) -> None:
         """Read the blocks that are not held yet; of the others, those read first make room."""
@@ -129,14 +132,14 @@ class Buffer:
         self._slot_of[missing], self._block_in[slots] = slots, missing
         self._next = slots[-1] + 1
         for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
-            which = slice(block * self._per_block, (block + 1) * self._per_block)
-            self._read(which, self._rows[slot * self._per_block :])
+            which = slice(block << self._shift, (block + 1) << self._shift)
+            self._read(which, self._rows[slot << self._shift :])
 
     def _read(self, which: slice, out: Tensor) -> Tensor:
         """Neighbouring rows, prepared; pages that were read for it are let go in time."""
-        mapped = self._X[which]
+        mapped = self._mapped[which]
         rows = out[: len(mapped)]
-        self._prepare(np.asarray(mapped), rows.numpy())
+        self._prepare(mapped, rows.numpy())
         self._n_read += mapped.nbytes
         if self._n_read > MAPPED:
             release(self._X)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,13 +81,13 @@ class Scale:
         if X.dtype != np.float32 or self.is_none:
             out[:] = self.apply(X)
             return
-        shift, gain = self._in_float32
-        with np.errstate(over="ignore"):
-            if self.shifts:
-                np.subtract(X, shift, out=out)
-                np.multiply(out, gain, out=out)
-            else:
-                np.multiply(X, gain, out=out)
+        shift, gain = (torch.from_numpy(values) for values in self._in_float32)
+        _hush_torch()
+        x, written = torch.from_numpy(X), torch.from_numpy(out)
+        if self.shifts:
+            torch.sub(x, shift, out=written).mul_(gain)
+        else:
+            torch.mul(x, gain, out=written)
 
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
         """Rows in the scale of the map, back in the user's own units."""
@@ -99,6 +100,14 @@ def can_be_shared(rows: ndarray) -> bool:
     """Can torch look at the numbers where they lie?"""
     flags = rows.flags
     return flags.writeable and flags.forc and rows.dtype in (np.float32, np.float64)
+
+
+@cache
+def _hush_torch() -> None:
+    """Of the first array that can only be read, torch warns that it might be written to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        torch.from_numpy(np.frombuffer(bytes(4), dtype=np.float32))
 
 
 def _only_mine(part: Any) -> list[Any]:

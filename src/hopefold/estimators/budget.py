@@ -46,6 +46,15 @@ HEADER, HEADER_OF_LAYER = 2_350, 700
 FILLS = 100
 
 
+#: Processors multiply by so many columns at a time: a few less take as long.
+COLUMNS_AT_ONCE = 16
+
+
+def is_handy(size: int) -> bool:
+    """Is a layer of this size quick for what it is? Of small ones, all are."""
+    return size % COLUMNS_AT_ONCE == 0 or size < 3 * COLUMNS_AT_ONCE
+
+
 def learn_within_budget(
     method: Any,
     max_bytes: int,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.core.maps import HighOrder, SigmoidHighOrder, Stacked
+from hopefold.core.threads import one_thread
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidParameter
@@ -79,8 +80,9 @@ def _embed_one(map_: Any, row: Float[ndarray, "1 features"]) -> Float[ndarray, "
     Only the last product is made in a tile, since its rounding is what is seen in a point: sigmoids
     hide what the products before round differently. Powers, as in HOPE, would show it.
     """
-    hidden: Tensor = map_.hidden(torch.from_numpy(row))
-    return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
+    with one_thread():
+        hidden: Tensor = map_.hidden(torch.from_numpy(row))
+        return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
 
 
 def _whole_tiles(x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, S
 from hopefold.data.distortion import DISTORTIONS
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.budget import learn_within_budget
+from hopefold.estimators.budget import is_handy, learn_within_budget
 from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
@@ -460,10 +460,14 @@ class SHOPE(HighOrderEmbedding):
             if self.n_units != "auto":
                 yield smaller
                 continue
-            most = min(self._most_units, 2 * smaller._n_factors)
-            least = most if self.n_factors == "auto" else 1
+            free = self.n_factors == "auto"
+            if free and not is_handy(smaller._n_factors):  # units take what is left over
+                continue
+            least = min(self._most_units, 2 * smaller._n_factors) if free else 1
+            most = min(self._most_units, 3 * smaller._n_factors)
             for n_units in range(most, least - 1, -1):
-                yield smaller._with(n_units=n_units)
+                if is_handy(n_units) or n_units == least:
+                    yield smaller._with(n_units=n_units)
 
     def _with_sizes_of(self, weights: Mapping[str, Any]) -> Self:
         sized = self

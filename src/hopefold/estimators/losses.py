@@ -285,7 +285,7 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
             value = (value + of(passage, passage.forth(moved), batch, add=True)) / 2
             if to_exemplars is not None:
                 to_exemplars += passage.to_rows(slice(n_rows, None))
-        slopes = dict(zip(map_.parameters(), passage.slopes, strict=True))
+        slopes = passage.slopes
         if to_exemplars is not None:
             slopes[batch.exemplars] = to_exemplars.mul_(batch.varies)
         return Known(value, slopes)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from hopefold.training.settings import Training
 
@@ -27,11 +28,22 @@ class Known(NamedTuple):
     slopes: Mapping[Tensor, Tensor]
 
 
+class Moments(NamedTuple):
+    """What Adam knows of a parameter: how many steps, and means of gradients and their squares."""
+
+    step: Tensor
+    exp_avg: Tensor
+    exp_avg_sq: Tensor
+
+
 #: The loss of a batch; where the gradients do not come with it, autograd finds them.
 Closure = Callable[[], Tensor | Known]
 
 #: Steps are not made smaller than this share of what they were: then they are not what is wrong.
 SLOWEST = 1 / 64
+
+#: How long Adam's means of gradients and of their squares last.
+BETAS = (0.9, 0.99)
 
 #: Share of the run in which the learning rate rises from zero.
 WARM_UP = 0.1
@@ -75,56 +87,73 @@ class Adam:
     def __init__(self, groups: Groups, learning_rate: float, weight_decay: float) -> None:
         self._groups = groups
         self._learning_rate = learning_rate
+        self._decays = {name: weight_decay if name == "map" else 0.0 for name in groups}
+        self._fused = next(iter(groups["map"])).device.type in ("cpu", "cuda")
         self._slowness = 1.0
+        self._moments: dict[Tensor, Moments] = {}
         self.rate: float | None = None
-        decays = {name: weight_decay if name == "map" else 0.0 for name in groups}
-        self._adam = torch.optim.AdamW(
-            [
-                {
-                    "params": _in_turn(groups, [n for n in groups if decays[n] == decay]),
-                    "weight_decay": decay,
-                }
-                for decay in set(decays.values())  # fewer groups are quicker
-            ],
-            lr=learning_rate,
-            betas=(0.9, 0.99),
-            fused=next(iter(groups["map"])).device.type in ("cpu", "cuda"),
-        )
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
-        """One step of Adam; groups that wait have no gradient and stay as they are."""
+        """One step of Adam; groups that wait stay as they are."""
         self.rate = self._learning_rate * self._slowness * one_cycle(progress)
-        for group in self._adam.param_groups:
-            group["lr"] = self.rate
-        for parameter in _in_turn(self._groups, tuple(self._groups)):
-            parameter.grad = None
         parameters = _in_turn(self._groups, turn)
         loss, gradients = value_and_gradients(closure(), parameters)
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = _laid_out_like(parameter, gradient)
-        self._adam.step()
+        slopes = dict(zip(parameters, gradients, strict=True))
+        for decay in {self._decays[name] for name in turn}:  # fewer calls are quicker
+            alike = _in_turn(self._groups, [n for n in turn if self._decays[n] == decay])
+            self._move(alike, [_laid_out_like(p, slopes[p]) for p in alike], self.rate, decay)
         return loss
+
+    @torch.no_grad()
+    def _move(
+        self, parameters: Sequence[Tensor], gradients: list[Tensor], rate: float, decay: float
+    ) -> None:
+        """AdamW without what its class does besides, which takes as long for a small map."""
+        for parameter in parameters:
+            if parameter not in self._moments:
+                self._moments[parameter] = self._no_moments(parameter)
+        steps, means, squares = zip(*(self._moments[p] for p in parameters), strict=True)
+        adamw(
+            list(parameters),
+            gradients,
+            list(means),
+            list(squares),
+            [],
+            list(steps),
+            fused=self._fused,
+            foreach=False,
+            amsgrad=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            lr=rate,
+            weight_decay=decay,
+            eps=1e-8,
+            maximize=False,
+        )
+
+    def _no_moments(self, parameter: Tensor) -> Moments:
+        steps = torch.zeros((), device=parameter.device if self._fused else "cpu")
+        return Moments(steps, torch.zeros_like(parameter), torch.zeros_like(parameter))
 
     def memory(self) -> dict[str, Tensor]:
         """The means of gradients and of their squares, of parameters that have taken a step."""
         memory = {"slowness": torch.tensor(self._slowness, dtype=torch.float64)}
         for number, parameter in enumerate(_in_turn(self._groups, tuple(self._groups))):
-            for name, value in self._adam.state.get(parameter, {}).items():
+            moments = self._moments.get(parameter)
+            for name, value in moments._asdict().items() if moments else ():
                 memory[f"{number}.{name}"] = value.clone()
         return memory
 
     def remember(self, memory: Mapping[str, Tensor]) -> None:
         """Take up what `memory` has told, in the parameters' own layout."""
         self._slowness = float(memory["slowness"])
-        self._adam.state.clear()
-        parameters = _in_turn(self._groups, tuple(self._groups))
-        for name, value in memory.items():
-            number, _, what = name.partition(".")
-            if what:
-                parameter = parameters[int(number)]
-                like = parameter if value.shape == parameter.shape else value
-                copied = torch.empty_like(like, device=parameter.device, requires_grad=False)
-                self._adam.state[parameter][what] = copied.copy_(value)
+        self._moments.clear()
+        for number, parameter in enumerate(_in_turn(self._groups, tuple(self._groups))):
+            if f"{number}.step" in memory:
+                moments = self._no_moments(parameter)
+                for name, value in moments._asdict().items():
+                    value.copy_(memory[f"{number}.{name}"].reshape(value.shape))
+                self._moments[parameter] = moments
 
     def slow_down(self) -> bool:
         """A quarter of the step from now on, a few times."""
