@@ -129,6 +129,54 @@ def test_a_process_that_is_killed_is_started_again_and_the_model_is_the_same(fil
     assert (tmp_path / "killed.hope").read_bytes() == (tmp_path / "calm.hope").read_bytes()
 
 
+@pytest.fixture
+def machines():
+    """What goes before a command that is to run on one of two machines, by their addresses.
+
+    They are namespaces of this one, with a network between them and none else.
+    """
+    names = [f"hopefold-{os.getpid()}-{place}" for place in range(2)]
+    addresses = ["10.77.0.1", "10.77.0.2"]
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no right to make namespaces, or no ip command")
+    wires = f"link add wire netns {names[0]} type veth peer name wire netns {names[1]}"
+    subprocess.run(["ip", *wires.split()], check=True)
+    for name, address in zip(names, addresses, strict=True):
+        for what in (f"addr add {address}/24 dev wire", "link set wire up", "link set lo up"):
+            subprocess.run(["ip", "-n", name, *what.split()], check=True)
+    yield {
+        address: ["ip", "netns", "exec", name, "env", "GLOO_SOCKET_IFNAME=wire"]
+        for name, address in zip(names, addresses, strict=True)
+    }
+    for name in names:
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+
+
+def test_a_process_killed_on_one_of_two_machines_is_started_again(files, machines, tmp_path):
+    settings = ("--label", "kind", *SETTINGS, "--batch-size", "100", "--no-refit")
+    fit = ["-m", "hopefold", "fit", str(files), *settings, "--verbose", "0", "-o"]
+    command = [sys.executable, *fit, str(tmp_path / "one.hope")]
+    subprocess.run(command, check=True, env=ENVIRONMENT, capture_output=True)
+    host, checkpoint, launchers = next(iter(machines)), tmp_path / "fit.ckpt", []
+    for address, there in machines.items():
+        launch = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--max-restarts=2"]
+        launch += ["--rdzv-backend=c10d", f"--rdzv-endpoint={host}:29400", "--rdzv-id=test"]
+        launch += [f"--rdzv-conf=is_host={int(address == host)}", f"--local-addr={address}"]
+        launch += [*fit, str(tmp_path / "two.hope"), "--checkpoint", str(checkpoint)]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        launchers.append(subprocess.Popen([*there, *launch], env=ENVIRONMENT, **options))
+    while not checkpoint.exists() and all(each.poll() is None for each in launchers):
+        time.sleep(0.02)
+    os.kill(next(filter(None, (pid_of_rank(1, each) for each in launchers))), signal.SIGKILL)
+    for status, _, err in (end(each, seconds=90) for each in launchers):
+        assert status == 0, err
+    one, two = (load(tmp_path / name).transform(str(files)) for name in ("one.hope", "two.hope"))
+    assert np.abs(one - two).max() <= 1e-3 * np.ptp(one)
+
+
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What two processes say that do not agree."""

@@ -235,10 +235,11 @@ def this_world() -> World:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         with _talking():
             store, rank, size = next(rendezvous("env://", timeout=PATIENCE))
-            if os.environ.get("GROUP_WORLD_SIZE") == "1":
-                # The launcher's store outlives a restart, and has the addresses of the dead.
-                attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-                store = dist.PrefixStore(f"attempt {attempt}", store)  # type: ignore[attr-defined]
+            # The launcher's store outlives a restart, and has the addresses of the dead.
+            attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+            if os.environ.get("GROUP_WORLD_SIZE") != "1":  # each machine's launcher counts its own
+                attempt = store.add(f"times that rank {rank} has come", 1)
+            store = dist.PrefixStore(f"attempt {attempt}", store)  # type: ignore[attr-defined]
             dist.init_process_group(
                 backend, store=store, rank=rank, world_size=size, timeout=PATIENCE
             )
