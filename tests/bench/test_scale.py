@@ -18,8 +18,9 @@ LINE = {
         {
             "processes": n,
             "threads": t,
-            "seconds_a_step": {
-                str(b): 1e-3 + b / n / t * 1e-5 * max(1, n / 2) for b in scale.BATCHES
+            **{
+                kind: {str(b): 1e-3 + b / n / t * 1e-5 * max(1, n / 2) for b in scale.BATCHES}
+                for kind in scale.STEPS
             },
             "add_up_seconds": 2e-3 * (n - 1),
             "gradient_bytes": 4_000,
@@ -47,8 +48,18 @@ def test_two_processes_are_held_against_two_threads():
     assert scale.share_of_two(LINE, 2_000) == pytest.approx(1.0)
 
 
+def test_of_several_measurements_the_quickest_counts():
+    one, other = (
+        {"add_up_seconds": a, "processes": 2} | {k: {"250": a, "500": b} for k in scale.STEPS}
+        for a, b in ((1.0, 2.0), (3.0, 0.5))
+    )
+    best = scale.quicker(one, other)
+    assert best == one | {kind: {"250": 1.0, "500": 0.5} for kind in scale.STEPS}
+
+
 def test_the_bench_measures_real_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "WORLDS", ((2, 1),))
+    monkeypatch.setattr(scale, "ROUNDS", 1)
     result = CliRunner().invoke(app, ["scale", "--rows", "600", "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
     (line,) = read_lines(scale.scale_file(tmp_path))
