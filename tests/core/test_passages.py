@@ -106,6 +106,15 @@ def test_gradients_of_two_ways_can_be_added(make):
     assert not any(torch.equal(*slopes) for slopes in zip(first, both, strict=True))
 
 
+@ANY_MAP
+def test_the_first_rows_may_go_back_alone(make):
+    map_ = randomised(make())
+    x, pull = rows(8, 4), rows(8, len(map_(rows(1, 4))[0]), seed=3)
+    _, slopes, to_rows = there_and_back(Passage(map_), x, pull[:5], masks(5))
+    _, expected, to_all = by_autograd(map_, x, torch.cat([pull[:5], 0 * pull[5:]]), masks(5))
+    torch.testing.assert_close((slopes, to_rows), (expected, to_all[:5]))
+
+
 def test_the_rows_are_left_as_they_are():
     map_ = randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT))
     x = rows(6, 4)

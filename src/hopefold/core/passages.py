@@ -98,23 +98,25 @@ class LayerPassage(Room):
             torch.addmm(layer.b, self._units, layer.W.T, out=self._hidden).sigmoid_()
         return self._hidden
 
-    def room_for_rise(self) -> Float[Tensor, "n units"]:
+    def room_for_rise(self, n_rows: int) -> Float[Tensor, "r units"]:
         """Where the gradient to what the layer gives has to be for the way back."""
         if isinstance(self.layer, Sigmoids):
-            return self.take("rise", self._hidden.shape, self._hidden)
-        return self._units  # which nobody needs any more
+            return self.take("rise", (n_rows, self._hidden.shape[1]), self._hidden)
+        return self._units[:n_rows]  # which nobody needs any more
 
-    def back(self, rise: Float[Tensor, "n units"], *, add: bool) -> None:
+    def back(self, rise: Float[Tensor, "r units"], *, add: bool) -> None:
         """From the gradient to what the layer gives, which is lost, to those in `gradients`."""
-        layer = self.layer
+        layer, n_rows = self.layer, rise.shape[0]
+        kept = (self._hidden, self._units, self._sums, self._rows)
+        hidden, units, sums, rows = (values[:n_rows] for values in kept)
         if isinstance(layer, Sigmoids):
-            rise.mul_(self._hidden.addcmul_(self._hidden, self._hidden, value=-1))
-            self.put("W", rise, self._units, bias="b", add=add)
-            rise = torch.mm(rise, layer.W, out=self._units)
+            rise.mul_(hidden.addcmul_(hidden, hidden, value=-1))
+            self.put("W", rise, units, bias="b", add=add)
+            rise = torch.mm(rise, layer.W, out=units)
         if self._mask is not None:
             rise[: len(self._mask)].mul_(self._mask)
-        self._rise = layer.multiply_back(self._sums, rise)
-        self.put("C", self._rise, self._rows, bias="c", add=add)
+        self._rise = layer.multiply_back(sums, rise)
+        self.put("C", self._rise, rows, bias="c", add=add)
 
     def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
         """After the way back: the gradient to certain rows."""
@@ -152,17 +154,18 @@ class Passage(Room):
         self._hidden = rows
         return self._hidden @ self._projection().T
 
-    def back(self, gradient: Float[Tensor, "n d"], *, add: bool = False) -> None:
-        """From the gradient to the points, once for a way forth, to those in `slopes`.
+    def back(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
+        """From the gradient to the first points, once for a way forth, to those in `slopes`.
 
         They are added to those of the last way back, or take their place.
         """
-        self.put("projection", gradient, self._hidden, add=add)
+        n_rows = gradient.shape[0]
+        self.put("projection", gradient, self._hidden[:n_rows], add=add)
         *below, top = self._layers
-        rise = torch.mm(gradient, self._projection(), out=top.room_for_rise())
+        rise = torch.mm(gradient, self._projection(), out=top.room_for_rise(n_rows))
         top.back(rise, add=add)
         for layer in reversed(below):
-            rise = top.to_rows(slice(None), out=layer.room_for_rise())
+            rise = top.to_rows(slice(None), out=layer.room_for_rise(n_rows))
             layer.back(rise, add=add)
             top = layer
 

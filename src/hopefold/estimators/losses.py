@@ -255,15 +255,10 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
     With a nudge, the mean of that and of the same where each row is moved against it, by this
     length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
     A map that is to keep the row's place there, too, changes slowly around what it has seen.
+    Exemplars, which are not moved, wait for the second way back.
     """
     passages: dict[Any, Passage] = {}
     last: list[Batch] = []  # and the same with guesses: a line search comes back to them
-
-    def of(passage: Passage, points: Tensor, batch: Batch, *, add: bool) -> Tensor:
-        value, slopes = measure(points, batch)
-        gradient = torch.cat(slopes) if len(slopes) > 1 else slopes[0]
-        passage.back(gradient.div_(2) if nudge else gradient, add=add)
-        return value
 
     @torch.no_grad()
     def loss(map_: Any, batch: Batch, masks: Masks | None) -> Known:
@@ -278,15 +273,17 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
             if not last or last[0] is not batch:
                 last[:] = batch, _guessed(points, batch)
             batch = last[1]
-        value = of(passage, points, batch, add=False)
-        to_exemplars = passage.to_rows(slice(n_rows, None)) if with_exemplars else None
+        value, (pull, *on_exemplars) = measure(points, batch)
         if nudge:
+            passage.back(pull.div_(2))
             moved = _nudged(passage, rows, n_rows, nudge)
-            value = (value + of(passage, passage.forth(moved), batch, add=True)) / 2
-            if to_exemplars is not None:
-                to_exemplars += passage.to_rows(slice(n_rows, None))
+            other, (pull, *too) = measure(passage.forth(moved), batch)
+            value, pull = (value + other) / 2, pull.div_(2)
+            on_exemplars = [(a + b).div_(2) for a, b in zip(on_exemplars, too, strict=True)]
+        passage.back(torch.cat([pull, *on_exemplars]) if on_exemplars else pull, add=nudge > 0)
         slopes = passage.slopes
-        if to_exemplars is not None:
+        if with_exemplars:
+            to_exemplars = passage.to_rows(slice(n_rows, None))
             slopes[batch.exemplars] = to_exemplars.mul_(batch.varies)
         return Known(value, slopes)
 
