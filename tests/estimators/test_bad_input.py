@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +62,18 @@ def test_missing_values_in_a_sparse_matrix_are_found():
     bad = sparse.csr_array(np.where(np.abs(X) < 0.5, 0, X))
     bad.data[4] = np.nan
     assert "missing value" in complaint(lambda: SHOPE().fit(bad, Y), ValueError)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [1, 40])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("sizes", [{}, {"n_factors": 1, "n_units": 1}], ids=["usual", "tiny"])
+def test_what_is_no_number_is_found_wherever_it_is_mapped(sizes, value, n_rows, dtype):
+    model = SHOPE(**{**QUICK, **sizes}).fit(X, Y)
+    bad = X[:n_rows].astype(dtype)
+    bad[-1, 1] = value
+    for rows, work in product((bad, sparse.csr_array(bad)), (model.transform, model.predict)):
+        assert f"first in row {n_rows - 1})" in complaint(partial(work, rows), ValueError)
 
 
 def test_large_values_that_add_up_to_infinity_are_not_missing():

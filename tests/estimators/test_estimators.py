@@ -430,10 +430,13 @@ def test_a_sparse_table_is_never_made_dense_as_a_whole(monkeypatch, sparse_rows,
     assert max(largest) < 600
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", ["auto", "standard", "range", None])
-def test_sparse_and_dense_rows_give_the_same_points(three_blobs, scale):
+def test_sparse_and_dense_rows_give_the_same_points(three_blobs, scale, dtype):
     X, y = three_blobs
-    X = np.where(np.abs(X) < 1, 0, X)
+    X = np.where(np.abs(X) < 1, 0, X).astype(dtype)
     model = SHOPE(**QUICK, scale=scale).fit(sparse.csr_matrix(X), y)
-    np.testing.assert_allclose(model.transform(X), model.transform(sparse.csr_array(X)), atol=1e-5)
+    for some in (X, X[:1]):
+        points = model.transform(sparse.csr_array(some))
+        np.testing.assert_allclose(model.transform(some), points, atol=1e-5)
     assert model.score(X, y) > 0.9

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -282,8 +283,9 @@ class SupervisedEmbedding(
         elif is_stream(X) or is_on_disk(X):
             points = np.concatenate([self._embed_batch(batch) for batch in self._batches(X)])
         else:
-            X = checks.check_rows(self, X, fitting=False)
-            points = self._placing().embed(X, resolve_device(self.device))
+            X = checks.check_rows(self, X, fitting=False, finite=False)
+            alarm = partial(checks.check_finite, self, X)
+            points = self._placing().embed(X, resolve_device(self.device), alarm)
         checks.check_points(points)
         return points
 

@@ -49,14 +49,22 @@ FEW_VALUES = 10_000
 
 
 def check_rows(
-    model: BaseEstimator, X: Any, y: Any = None, *, fitting: bool, names: ndarray | None = None
+    model: BaseEstimator,
+    X: Any,
+    y: Any = None,
+    *,
+    fitting: bool,
+    names: ndarray | None = None,
+    finite: bool = True,
 ) -> Any:
     """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors.
 
-    ``names`` are those of the columns of a stream, which an array does not have.
+    ``names`` are those of the columns of a stream, which an array does not have. Without
+    ``finite``, it is for others to call `check_finite`.
     """
     if not fitting and _is_as_it_should_be(X, model):
-        _check_finite(X, None)
+        if finite:
+            check_finite(model, X)
         return X
     on_disk = is_on_disk(X)
     options: dict[str, Any] = {
@@ -81,8 +89,14 @@ def check_rows(
             X = validate_data(model, X, reset=False, **options)
     if names is not None and fitting:
         model.feature_names_in_ = names
-    _check_finite(X, getattr(model, "feature_names_in_", None))
+    if finite:
+        check_finite(model, X)
     return (X, y) if fitting else X
+
+
+def check_finite(model: BaseEstimator, X: Any) -> None:
+    """Are all numbers finite? If not, the error names the first column in which one is not."""
+    _check_finite(X, getattr(model, "feature_names_in_", None))
 
 
 def _is_as_it_should_be(X: Any, model: Any) -> bool:
@@ -135,7 +149,7 @@ def check_batch(model: BaseEstimator, X: Any) -> None:
             f"X has {X.shape[1]} features, but {type(model).__name__} is expecting {n_features} "
             "features as input."
         )
-    _check_finite(X, getattr(model, "feature_names_in_", None))
+    check_finite(model, X)
 
 
 def check_names(model: BaseEstimator, names: ndarray | None) -> None:

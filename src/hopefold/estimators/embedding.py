@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +32,26 @@ TILE = 4
 
 CPU = torch.device("cpu")
 
+#: Looks closer at rows that may hold what is no number, and raises what a user should know.
+Alarm = Callable[[], None]
+
 
 @torch.inference_mode()
-def embed(map_: nn.Module, rows: Rows, device: torch.device) -> Float[ndarray, "n d"]:
-    """The float32 points of all rows, in bounded memory; a row's point does not see the others."""
+def embed(
+    map_: nn.Module, rows: Rows, device: torch.device, alarm: Alarm | None = None
+) -> Float[ndarray, "n d"]:
+    """The float32 points of all rows, in bounded memory; a row's point does not see the others.
+
+    The alarm is raised where some rows do not have a finite sum. It is asked for here since rows
+    that were just looked at are multiplied sooner.
+    """
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
     points: ndarray | None = None
     for start in range(0, len(rows), step):
         x = rows.fetch(slice(start, min(start + step, len(rows))))
+        if alarm is not None and not math.isfinite(x.sum()):
+            alarm()
         some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
         if points is None:  # in one piece: with many small ones, memory grew with the blocks
             points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
@@ -64,13 +77,18 @@ class Placing:
                 folded.layers[0].C.mul_(torch.from_numpy(scale.gain))
             self._rest = learn_scale(scale.gain[None], None)
 
-    def embed(self, X: Any, device: torch.device) -> Float[ndarray, "n d"]:
+    def embed(
+        self, X: Any, device: torch.device, alarm: Alarm | None = None
+    ) -> Float[ndarray, "n d"]:
         """The float32 points of rows as users give them."""
         if X.dtype != np.float32:
-            return embed(self.map, Rows(X, self.scale), device)
-        if len(X) == 1 and self._direct and device == CPU and can_be_shared(X):
+            return embed(self.map, Rows(X, self.scale), device, alarm)
+        alone = isinstance(X, np.ndarray) and len(X) == 1 and can_be_shared(X)
+        if alone and self._direct and device == CPU:
+            if alarm is not None and not math.isfinite(X.sum()):
+                alarm()
             return _embed_one(self._folded, self._rest.apply(X))
-        return embed(self._folded, Rows(X, self._rest), device)
+        return embed(self._folded, Rows(X, self._rest), device, alarm)
 
 
 @torch.inference_mode()
