@@ -182,3 +182,25 @@ def test_the_most_extreme_numbers_have_a_finite_scale(how):
 def test_the_scale_of_rows_that_do_not_vary_is_in_floats():
     scale = learn_scale(np.ones((3, 2)), "range")
     assert scale.gain.dtype == scale.shift.dtype == np.float64
+
+
+@pytest.mark.parametrize("shifted", [True, False])
+@pytest.mark.parametrize(
+    "layout", ["plain", "read-only", "columns", "backwards", "field", "double"]
+)
+def test_what_is_written_is_what_apply_gives(layout, shifted):
+    rows = TABLE.astype(np.float32)
+    record = np.zeros(len(rows), dtype=[("label", "u1"), ("x", "f4", (3,))])
+    record["x"] = rows
+    X = {
+        "plain": rows,
+        "read-only": np.frombuffer(rows.tobytes(), np.float32).reshape(rows.shape),
+        "columns": np.asfortranarray(rows),
+        "backwards": rows[::-1, ::-1],
+        "field": record["x"],
+        "double": TABLE,
+    }[layout]
+    shift, gain = np.array([1.5, -2, 0.1]) * shifted, np.array([0.3, 2, 0])
+    scale, out = Scale(shift, gain), np.empty(rows.shape, dtype=np.float32)
+    scale.write(X, out)
+    np.testing.assert_array_equal(out, scale.apply(X))

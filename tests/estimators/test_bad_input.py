@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from hopefold import HOPE, SHOPE, HopefoldError
 from hopefold.baselines import NCA
+from hopefold.estimators import checks, embedding
 
 QUICK = {"n_factors": 10, "max_epochs": 5, "random_state": 0}
 X = np.random.RandomState(0).normal(size=(40, 3))
@@ -74,6 +75,22 @@ def test_what_is_no_number_is_found_wherever_it_is_mapped(sizes, value, n_rows, 
     bad[-1, 1] = value
     for rows, work in product((bad, sparse.csr_array(bad)), (model.transform, model.predict)):
         assert f"first in row {n_rows - 1})" in complaint(partial(work, rows), ValueError)
+
+
+def test_infinities_of_both_signs_in_one_row_are_told_without_a_warning():
+    model = SHOPE(**QUICK).fit(X, Y)
+    row = np.array([[np.inf, -np.inf, 0]], dtype=np.float32)
+    assert "infinite value" in complaint(lambda: model.transform(row), ValueError)
+
+
+def test_large_values_are_looked_at_once(monkeypatch):
+    from_zero = 1e30 * np.abs(X) * (np.arange(40) > 0)[:, None]
+    model = SHOPE(**QUICK, scale="range").fit(from_zero.astype(np.float32), Y)
+    monkeypatch.setattr(embedding, "BLOCK", 12)
+    looked, original = [], checks.check_finite
+    monkeypatch.setattr(checks, "check_finite", lambda *of: looked.append(original(*of)))
+    model.transform(np.full((40, 3), 1e38, dtype=np.float32))
+    assert len(looked) == 1
 
 
 def test_large_values_that_add_up_to_infinity_are_not_missing():

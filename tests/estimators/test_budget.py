@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from sklearn.datasets import load_digits, make_blobs
 from hopefold import HOPE, SHOPE, load
 from hopefold.data.scaling import Scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.budget import pack, pack_scale, round_values, unpack_scale
+from hopefold.estimators.budget import is_handy, pack, pack_scale, round_values, unpack_scale
 from hopefold.evaluation import kept_by_model, operations
 
 QUICK = {"max_epochs": 3, "random_state": 0}
@@ -161,3 +163,10 @@ def test_where_whole_numbers_are_too_coarse_halves_are_used():
     small = HOPE(**settings, random_state=0, max_bytes=5_000).fit(X, y)
     assert small.precision_ == "float16"
     assert small.validation_error_ <= fine.validation_error_ + 0.02
+
+
+def test_sizes_are_rounded_where_it_costs_little():
+    handy = [size for size in range(1, 130) if is_handy(size)]
+    assert {48, 64, 63, 55, 15, 1} <= set(handy)
+    assert not {49, 54, 65, 33, 17} & set(handy)
+    assert all(before >= 7 / 8 * size - 1 for before, size in itertools.pairwise(handy[14:]))

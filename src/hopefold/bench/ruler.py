@@ -333,8 +333,8 @@ def against_umap(parts: Parts, tell: Tell) -> tuple[float, float]:
 def rows_of_large_and_small(many: int) -> tuple[float, float]:
     """Seconds of a row in a pass over a large table on disk, and over a small one in memory.
 
-    The small one is passed over until as many rows were visited, half of them before and half after
-    the large one: the machine has its moods, and both should have met the same.
+    Each is passed over until as many rows were visited, some of the small one before and after each
+    pass over the large one: the machine has its moods, and both should have met the same.
     """
     random = np.random.RandomState(0)
     centres = 2 * random.normal(size=(10, WIDTH))
@@ -352,14 +352,14 @@ def rows_of_large_and_small(many: int) -> tuple[float, float]:
             _pass_over(table, np.concatenate(labels)),
             _pass_over(np.array(table[:few]), labels[0]),
         ]
-        passes = 2 * max(1, many // few // 2)
-        turns = [1] * (passes // 2)
-        for which in (*turns, 0, *turns):
+        half = [1] * max(1, many // few // 2)
+        turns = (*half, 0, *half) * 2
+        for which in turns:
             begun = time.perf_counter()
             works[which]()
             seconds[which] += time.perf_counter() - begun
         disk.release(table)
-    return seconds[0] / many, seconds[1] / (passes * few)
+    return seconds[0] / (turns.count(0) * many), seconds[1] / (turns.count(1) * few)
 
 
 def _pass_over(table: ndarray, y: ndarray) -> Work:

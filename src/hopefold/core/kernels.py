@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 #: Up to so many coordinates, differences are quicker than a product, and exact.
-FEW_COORDINATES = 3
+FEW_COORDINATES = 2
 
 
 def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:

@@ -78,7 +78,8 @@ class Scale:
 
     def write(self, X: ndarray, out: Float[ndarray, "n features"]) -> None:
         """What `apply` gives, to the bit, in memory that is there already."""
-        if X.dtype != np.float32 or self.is_none:
+        plain = X.dtype == np.float32 and X.flags.forc and X.flags.aligned  # torch can look at it
+        if not plain or self.is_none:
             out[:] = self.apply(X)
             return
         shift, gain = (torch.from_numpy(values) for values in self._in_float32)

@@ -51,8 +51,9 @@ COLUMNS_AT_ONCE = 16
 
 
 def is_handy(size: int) -> bool:
-    """Is a layer of this size quick for what it is? Of small ones, all are."""
-    return size % COLUMNS_AT_ONCE == 0 or size < 3 * COLUMNS_AT_ONCE
+    """Is a layer of this size quick for what it is, or would the next that is be much smaller?"""
+    too_many = size % COLUMNS_AT_ONCE
+    return too_many == 0 or too_many > size // 8
 
 
 def learn_within_budget(

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from hopefold.core.maps import HighOrder, SigmoidHighOrder, Stacked
-from hopefold.core.threads import one_thread
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale, can_be_shared, learn_scale
 from hopefold.errors import InvalidParameter
@@ -42,8 +41,8 @@ def embed(
 ) -> Float[ndarray, "n d"]:
     """The float32 points of all rows, in bounded memory; a row's point does not see the others.
 
-    The alarm is raised where some rows do not have a finite sum. It is asked for here since rows
-    that were just looked at are multiplied sooner.
+    The alarm is called where some rows do not have a finite sum. That is looked for here and not
+    before: each block of rows then comes from memory once.
     """
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
@@ -52,6 +51,7 @@ def embed(
         x = rows.fetch(slice(start, min(start + step, len(rows))))
         if alarm is not None and not math.isfinite(x.sum()):
             alarm()
+            alarm = None  # it has looked at all rows
         some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
         if points is None:  # in one piece: with many small ones, memory grew with the blocks
             points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
@@ -85,7 +85,7 @@ class Placing:
             return embed(self.map, Rows(X, self.scale), device, alarm)
         alone = isinstance(X, np.ndarray) and len(X) == 1 and can_be_shared(X)
         if alone and self._direct and device == CPU:
-            if alarm is not None and not math.isfinite(X.sum()):
+            if alarm is not None and not math.isfinite(torch.from_numpy(X).sum()):
                 alarm()
             return _embed_one(self._folded, self._rest.apply(X))
         return embed(self._folded, Rows(X, self._rest), device, alarm)
@@ -98,9 +98,8 @@ def _embed_one(map_: Any, row: Float[ndarray, "1 features"]) -> Float[ndarray, "
     Only the last product is made in a tile, since its rounding is what is seen in a point: sigmoids
     hide what the products before round differently. Powers, as in HOPE, would show it.
     """
-    with one_thread():
-        hidden: Tensor = map_.hidden(torch.from_numpy(row))
-        return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
+    hidden: Tensor = map_.hidden(torch.from_numpy(row))
+    return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
 
 
 def _whole_tiles(x: Tensor) -> Tensor:

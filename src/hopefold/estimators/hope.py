@@ -381,10 +381,10 @@ class SHOPE(HighOrderEmbedding):
         Most features that are multiplied with each other in a polynomial unit; of stacked layers,
         one number for each, or one for all.
     n_factors : int, tuple of int or "auto", default="auto"
-        Polynomial units, of each layer. ``"auto"``: 400, or as many as ``max_bytes`` allows.
+        Polynomial units, of each layer. ``"auto"``: 400, or about as many as ``max_bytes`` allows.
     n_units : int, tuple of int or "auto", default="auto"
         Sigmoid units. A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one
-        below it gives. ``"auto"``: 600, and with ``max_bytes`` at most twice the polynomial units;
+        below it gives. ``"auto"``: 600, and with ``max_bytes`` two or three for a polynomial unit;
         ``(400, 400)`` without labels where there are 100 features or more, and for more than 10
         classes and fewer features where it judges held-out rows better, beyond chance, after a
         quarter of the passes.
@@ -461,7 +461,7 @@ class SHOPE(HighOrderEmbedding):
                 yield smaller
                 continue
             free = self.n_factors == "auto"
-            if free and not is_handy(smaller._n_factors):  # units take what is left over
+            if free and not is_handy(smaller._n_factors):  # more units instead
                 continue
             least = min(self._most_units, 2 * smaller._n_factors) if free else 1
             most = min(self._most_units, 3 * smaller._n_factors)

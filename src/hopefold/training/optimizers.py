@@ -152,7 +152,8 @@ class Adam:
             if f"{number}.step" in memory:
                 moments = self._no_moments(parameter)
                 for name, value in moments._asdict().items():
-                    value.copy_(memory[f"{number}.{name}"].reshape(value.shape))
+                    known = memory[f"{number}.{name}"]
+                    value.copy_(known if value.ndim else known.squeeze())  # a file has no scalars
                 self._moments[parameter] = moments
 
     def slow_down(self) -> bool:
