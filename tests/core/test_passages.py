@@ -115,6 +115,22 @@ def test_the_first_rows_may_go_back_alone(make):
     torch.testing.assert_close((slopes, to_rows), (expected, to_all[:5]))
 
 
+@ANY_MAP
+def test_rows_that_are_not_new_are_not_gone_through_again(make):
+    map_ = randomised(make())
+    passage, pull = Passage(map_), rows(8, len(map_(rows(1, 4))[0]), seed=3)
+    x = torch.cat([rows(5, 4, seed=7), rows(8, 4)[5:]])
+    with torch.no_grad():
+        passage.forth(rows(8, 4), masks(5))
+        passage.back(pull[:5])
+        points = passage.forth(x, new=slice(5))
+        passage.back(pull)
+    expected, slopes, to_rows = by_autograd(map_, x, pull)
+    torch.testing.assert_close(points, expected[:5])
+    torch.testing.assert_close([*passage.slopes.values()], slopes)
+    torch.testing.assert_close(passage.to_rows(slice(None)), to_rows)
+
+
 def test_the_rows_are_left_as_they_are():
     map_ = randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT))
     x = rows(6, 4)

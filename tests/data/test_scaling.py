@@ -204,3 +204,16 @@ def test_what_is_written_is_what_apply_gives(layout, shifted):
     scale, out = Scale(shift, gain), np.empty(rows.shape, dtype=np.float32)
     scale.write(X, out)
     np.testing.assert_array_equal(out, scale.apply(X))
+
+
+def test_columns_that_vary_are_filled_up_with_others_to_a_multiple():
+    gain = np.array([0, 2, 0, 0, 3, 0, 1, 0, 0])
+    scale = Scale(np.zeros(9), gain)
+    assert scale.columns_that_vary(multiple=2).tolist() == [0, 1, 4, 6]
+    assert scale.columns_that_vary(multiple=3).tolist() == [1, 4, 6]
+    assert scale.columns_that_vary(multiple=16).tolist() == list(range(9))
+
+
+def test_where_no_column_varies_some_are_left():
+    scale = Scale(np.ones(5), np.zeros(5))
+    assert scale.columns_that_vary(multiple=2).tolist() == [0, 1]

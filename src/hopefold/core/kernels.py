@@ -23,8 +23,9 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
     a² + b² − 2ab loses digits when the points lie far from the origin.
     """
     if 0 < a.shape[1] <= FEW_COORDINATES:
-        squares = ((x[:, None] - y).square() for x, y in zip(a.T, b.T, strict=True))
-        return reduce(torch.add, squares)
+        columns = b.T.contiguous()
+        differences = (a[:, k, None] - columns[k] for k in range(a.shape[1]))
+        return reduce(torch.add, (difference.square() for difference in differences))
     centre = b.mean(dim=0).detach()
     a, b = a - centre, b - centre
     norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]

@@ -88,21 +88,22 @@ def exemplar_slopes(
     where p, over the exemplars of the row's class, is uniform or, to ``spread``, as q is among
     them.
     """
-    similarity = squared_distances(y, exemplars).add_(1).reciprocal_()
-    mass = similarity if exemplar_weights is None else similarity * exemplar_weights
-    q = mass / mass.sum(dim=1, keepdim=True)
-    inside = (labels[:, None] == exemplar_labels).to(y.dtype)
+    # An exemplar is a row and a point a column: few long rows are quicker than many short ones.
+    similarity = squared_distances(exemplars, y).add_(1).reciprocal_()
+    mass = similarity if exemplar_weights is None else similarity * exemplar_weights[:, None]
+    q = mass / mass.sum(dim=0)
+    inside = torch.eq(labels, exemplar_labels[:, None], out=torch.empty_like(q))
     if spread:
         inside.mul_(q)
-    own = inside.sum(dim=1, keepdim=True)
+    own = inside.sum(dim=0)
     p = inside.div_(own)
     surprise = own.log_().neg_()
     if not spread:
-        surprise.sub_(q.log().mul_(p).sum(dim=1, keepdim=True))
-    shares = 1 / len(y) if weights is None else weights[:, None] / len(y)
-    pull = similarity.mul_(p.sub_(q)).mul_(2 * shares)
-    to_points = force(pull @ homogeneous(exemplars), y)
-    to_exemplars = force(pull.T @ homogeneous(y), exemplars)
+        surprise.sub_(q.log().mul_(p).sum(dim=0))
+    shares = 1 / len(y) if weights is None else weights / len(y)
+    push = similarity.mul_(q.sub_(p)).mul_(2 * shares)
+    to_points = torch.addcmul(exemplars.T @ push, push.sum(dim=0), y.T, value=-1).T
+    to_exemplars = torch.addcmul(push @ y, push.sum(dim=1, keepdim=True), exemplars, value=-1)
     return surprise.mul_(shares).sum(), (to_points, to_exemplars)
 
 

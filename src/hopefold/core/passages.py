@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
+ALL = slice(None)
+
+
 class Room:
     """Memory that is used again for the next batch, and the gradients to weights in it."""
 
@@ -75,9 +78,15 @@ class LayerPassage(Room):
         self.layer = layer
 
     def forth(
-        self, rows: Float[Tensor, "n features"], masks: Masks | None = None
+        self,
+        rows: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        new: slice = ALL,
     ) -> Float[Tensor, "n units"]:
-        """What the layer gives for the rows; what the way back needs is kept."""
+        """What the layer gives for the rows; what the way back needs is kept.
+
+        Of rows that are not new, it was made the last time.
+        """
         layer, n_rows = self.layer, rows.shape[0]
         self._rows, self._input_mask = rows, _draw(rows, layer.input_dropout, masks)
         if self._input_mask is not None:
@@ -86,16 +95,16 @@ class LayerPassage(Room):
             torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
             self._rows[n_thinned:] = rows[n_thinned:]
         self._sums = self.take("sums", (n_rows, layer.C.shape[0]), rows)
-        torch.addmm(layer.c, self._rows, layer.C.T, out=self._sums)
-        room = self.take("units", (n_rows, layer.n_factors), rows)
-        self._units = layer.multiply(self._sums, out=room)
+        torch.addmm(layer.c, self._rows[new], layer.C.T, out=self._sums[new])
+        self._units = self.take("units", (n_rows, layer.n_factors), rows)
+        layer.multiply(self._sums[new], out=self._units[new])
         self._mask = _draw(self._units, layer.dropout, masks)
         if self._mask is not None:
             self._units[: len(self._mask)].mul_(self._mask)
         self._hidden = self._units
         if isinstance(layer, Sigmoids):
             self._hidden = self.take("hidden", (n_rows, layer.W.shape[0]), rows)
-            torch.addmm(layer.b, self._units, layer.W.T, out=self._hidden).sigmoid_()
+            torch.addmm(layer.b, self._units[new], layer.W.T, out=self._hidden[new]).sigmoid_()
         return self._hidden
 
     def room_for_rise(self, n_rows: int) -> Float[Tensor, "r units"]:
@@ -110,7 +119,7 @@ class LayerPassage(Room):
         kept = (self._hidden, self._units, self._sums, self._rows)
         hidden, units, sums, rows = (values[:n_rows] for values in kept)
         if isinstance(layer, Sigmoids):
-            rise.mul_(hidden.addcmul_(hidden, hidden, value=-1))
+            torch.ops.aten.sigmoid_backward(rise, hidden, grad_input=rise)
             self.put("W", rise, units, bias="b", add=add)
             rise = torch.mm(rise, layer.W, out=units)
         if self._mask is not None:
@@ -146,13 +155,19 @@ class Passage(Room):
         self._homes = {weights: homes[weights] for weights in map_.parameters()}
 
     def forth(
-        self, rows: Float[Tensor, "n features"], masks: Masks | None = None
-    ) -> Float[Tensor, "n d"]:
-        """The points of the rows, as the map gives them; what the way back needs is kept."""
+        self,
+        rows: Float[Tensor, "n features"],
+        masks: Masks | None = None,
+        new: slice = ALL,
+    ) -> Float[Tensor, "m d"]:
+        """The points of the new rows, as the map gives them; what the way back needs is kept.
+
+        That of other rows was kept the last time, and their way back has not been taken yet.
+        """
         for layer in self._layers:
-            rows = layer.forth(rows, masks)
+            rows = layer.forth(rows, masks, new)
         self._hidden = rows
-        return self._hidden @ self._projection().T
+        return self._hidden[new] @ self._projection().T
 
     def back(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
         """From the gradient to the first points, once for a way forth, to those in `slopes`.
@@ -179,9 +194,10 @@ class Passage(Room):
 
         The next way back writes over them.
         """
-        own, n_components = self.gradients, len(self._inner.P)
-        own["P"], own["R"] = own["projection"].tensor_split([n_components])
+        own = self.gradients
+        own["P"] = own["projection"]
         if isinstance(self.map, Pressed):
+            own["P"], own["R"] = own["projection"].tensor_split([len(self._inner.P)])
             own["R"] = self.map.height * own["R"]
         return {weights: room.gradients[name] for weights, (room, name) in self._homes.items()}
 

@@ -30,14 +30,26 @@ class Rows:
     Only the rows that are asked for are ever scaled and made dense.
     """
 
+    #: The columns of the table that rows have; ``None``: all.
+    columns: Int[ndarray, " c"] | None = None
+
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
         self.scale = scale
         self._buffer = Buffer(X, scale.write) if is_on_disk(X) else None
 
     @classmethod
-    def prepare(cls, X: Any, scale: Scale, names: ndarray | None = None) -> Rows:
-        """Scale a dense table once and for all; one that is CSR or on disk stays as it is."""
+    def prepare(
+        cls,
+        X: Any,
+        scale: Scale,
+        names: ndarray | None = None,
+        columns: Int[ndarray, " c"] | None = None,
+    ) -> Rows:
+        """Scale a dense table once and for all; one that is CSR or on disk stays as it is.
+
+        Of a dense table, rows can be left with some of the columns.
+        """
         if sparse.issparse(X):
             return cls(X, scale)
         if is_on_disk(X):
@@ -46,7 +58,11 @@ class Rows:
             return cls(X, scale)
         rows = scale.apply(X)
         _check_size(rows, names)
-        return cls(rows, learn_scale(rows, None))
+        if columns is not None:
+            rows = rows.take(columns, axis=1)
+        prepared = cls(rows, learn_scale(rows, None))
+        prepared.columns = columns
+        return prepared
 
     def __len__(self) -> int:
         n_rows: int = self._X.shape[0]
@@ -135,7 +151,7 @@ class _Subset(Rows):
 
     def __init__(self, rows: Rows, which: ndarray) -> None:
         self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
-        self._which = which
+        self.columns, self._which = rows.columns, which
 
     def __len__(self) -> int:
         return len(self._which)
@@ -161,6 +177,7 @@ class DealtRows(Rows):
         by_blocks: bool,
     ) -> None:
         self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
+        self.columns = rows.columns
         self._mine, self._all_of, self._by_blocks = rows, all_of, by_blocks
         self._n_rows = bounds[-1]
         self._first, self._last = bounds[rank], bounds[rank + 1]

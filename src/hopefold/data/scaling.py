@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from hopefold.data.disk import chunks
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
     from numpy import ndarray
 
 #: Rows that are looked at, at the most, to tell pixels from other columns.
@@ -49,6 +49,12 @@ class Scale:
         """Is it the same for all columns that vary, as it is for pixels?"""
         varies = self.gain != 0
         return len(np.unique(self.gain[varies])) <= 1 and len(np.unique(self.shift[varies])) <= 1
+
+    def columns_that_vary(self, *, multiple: int) -> Int[ndarray, " c"]:
+        """Their numbers, and those of some others, up to the next multiple where there are any."""
+        vary, constant = np.flatnonzero(self.gain), np.flatnonzero(self.gain == 0)
+        n_others = -len(vary) % multiple if len(vary) else multiple
+        return np.union1d(vary, constant[:n_others])
 
     @cached_property
     def shifts(self) -> bool:

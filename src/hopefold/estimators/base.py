@@ -41,7 +41,7 @@ from hopefold.estimators.parameters import PASSING, Parameters
 from hopefold.training.world import this_world
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
     from matplotlib.figure import Figure
     from numpy import ndarray
 
@@ -113,7 +113,8 @@ class SupervisedEmbedding(
             checks.warn_of_rare_classes(classes, sizes, self.n_exemplars)
         random = given.seed(self.random_state)
         scale = given.learn_scale(self._how_to_scale())
-        rows = given.prepare(scale, getattr(self, "feature_names_in_", None))
+        names, columns = getattr(self, "feature_names_in_", None), self._columns_to_learn(scale)
+        rows = given.prepare(scale, names, columns)
         weights = np.empty(0)
         if given.y is not None:
             weights = checks.check_class_weight(self.class_weight, classes, given.y)
@@ -266,6 +267,10 @@ class SupervisedEmbedding(
     def _how_to_scale(self) -> str | None:
         return self.scale
 
+    def _columns_to_learn(self, _scale: Scale) -> Int[ndarray, " c"] | None:
+        """The columns that the map is learned from; ``None``: all, as far as they are dense."""
+        return None
+
     def _make_map(self, n_features: int) -> nn.Module:
         raise NotImplementedError
 
@@ -398,19 +403,20 @@ class SupervisedEmbedding(
         """Set what was learned."""
         classes, scale = task.classes, task.scale
         exemplars, references, which = None, task.rows, None
-        labels = learned.labels
-        if learned.exemplars is not None:
-            exemplars = scale.undo(learned.exemplars)
-            references = Rows(exemplars, scale)
+        whole, labels = learned.with_all_columns(task.rows.columns, len(scale.gain)), learned.labels
+        map_ = learned.map
+        if whole.exemplars is not None:
+            exemplars = scale.undo(whole.exemplars)
+            references, map_ = Rows(exemplars, scale), whole.map
         elif task.is_labelled:
             which = task.known(np.arange(len(labels)))
             labels = labels[which]
         self.reference_embedding_ = references.each(
-            lambda rows: embed(learned.map, rows, task.device), which
+            lambda rows: embed(map_, rows, task.device), which
         )
         self.reference_labels_: Any = classes[labels] if task.is_labelled else None
         self.exemplars_: Any = exemplars
-        self.map_, self.scale_, self.precision_ = learned.map, scale, learned.precision
+        self.map_, self.scale_, self.precision_ = whole.map, scale, learned.precision
         self._placing()  # now: transform leaves the model as it is
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run

@@ -11,9 +11,10 @@ from torch import nn
 
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.data.distortion import DISTORTIONS
+from hopefold.data.scaling import Scale
 from hopefold.errors import InvalidParameter
 from hopefold.estimators import checks
-from hopefold.estimators.budget import is_handy, learn_within_budget
+from hopefold.estimators.budget import COLUMNS_AT_ONCE, is_handy, learn_within_budget
 from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.learning import Learned, Start, Task
@@ -30,6 +31,7 @@ from hopefold.estimators.stacking import (
 from hopefold.estimators.structured import Structured
 
 if TYPE_CHECKING:
+    from jaxtyping import Int
     from numpy import ndarray
 
 #: The most features that are dropped in training, and how many there must be for that: the more
@@ -205,6 +207,12 @@ objective on exemplars is always so.""",
 
     def _how_to_scale(self) -> str | None:
         return "range" if self.augment and self.scale == "auto" else self.scale
+
+    def _columns_to_learn(self, scale: Scale) -> Int[ndarray, " c"] | None:
+        """Constant ones would be multiplied for nothing; images that are distorted are whole."""
+        if self.augment is not None or self.max_bytes is not None:  # a file has all columns
+            return None
+        return scale.columns_that_vary(multiple=COLUMNS_AT_ONCE)
 
     def _epochs(self, steps: float, n_classes: int) -> int:
         """More than others need, as inputs are dropped; fewer where there are very many rows."""

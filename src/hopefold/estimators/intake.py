@@ -56,13 +56,24 @@ class Intake:
             return learn_scale(self.X, how)
         return learn_scale(self.X, how, self.world.all_of)
 
-    def prepare(self, scale: Scale, names: ndarray | None) -> Rows:
-        """All rows in their scale, wherever they are."""
-        rows = self.world.together(lambda: Rows.prepare(self.X, scale, names))
-        if (bounds := self.dealing.bounds) is None:
+    def prepare(
+        self, scale: Scale, names: ndarray | None, columns: Int[ndarray, " c"] | None
+    ) -> Rows:
+        """All rows in their scale, wherever they are, with these columns where they are dense."""
+        bounds = self.dealing.bounds
+        by_blocks = bounds is not None and self._n_bytes > BUFFER
+        if by_blocks:  # then some processes may have their rows on disk, with all columns
+            columns = None
+        rows = self.world.together(lambda: Rows.prepare(self.X, scale, names, columns))
+        if bounds is None:
             return rows
-        by_blocks = len(self.labelled) * self.X.shape[1] * self.X.itemsize > BUFFER
         return DealtRows(rows, bounds, self.world.rank, self.world.all_of, by_blocks=by_blocks)
+
+    @property
+    def _n_bytes(self) -> int:
+        """Bytes of the rows of all processes."""
+        n_bytes: int = len(self.labelled) * self.X.shape[1] * self.X.itemsize
+        return n_bytes
 
     def seed(self, random_state: Any) -> np.random.RandomState:
         """Chances that are the same in all processes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +29,7 @@ from hopefold.training.settings import Training
 from hopefold.training.world import ALL_MINE, Dealing
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
     from numpy import ndarray
 
 #: Rows of a class that k-means sees, where its centres are what joint exemplars start from, and
@@ -72,6 +73,13 @@ class Task:
     #: The share of the loss that asks for neighbours to be kept, and what rows are near to.
     structure: float = 0.0
     landmarks: Landmarks | None = None
+
+    @property
+    def varies(self) -> Bool[ndarray, " features"]:
+        """Which columns of the rows are not constant."""
+        columns = slice(None) if self.rows.columns is None else self.rows.columns
+        varies: ndarray = self.scale.gain[columns] != 0
+        return varies
 
     @property
     def n_classes(self) -> int:
@@ -133,12 +141,31 @@ class Learned:
     #: Of neighbours in the map, how far they can be trusted; where neighbours are to be kept.
     trustworthiness: float | None = None
 
+    def with_all_columns(self, columns: Int[ndarray, " c"] | None, n_columns: int) -> Learned:
+        """The same for rows of which only these columns were learned from; 0 for the others."""
+        if columns is None or len(columns) == n_columns:
+            return self
+        map_: Any = copy.deepcopy(self.map)
+        first = map_.layers[0]
+        first.C = nn.Parameter(_spread(first.C, columns, n_columns), requires_grad=False)
+        if self.exemplars is None:
+            return replace(self, map=map_)
+        exemplars = _spread(torch.from_numpy(self.exemplars), columns, n_columns).numpy()
+        return replace(self, map=map_, exemplars=exemplars)
+
     def with_validation_error(self, error: float) -> Learned:
         """The same, with another error on the held-out rows for the epoch that was kept."""
         history = [dict(record) for record in self.run.history]
         run = Run(self.run.epochs, history)
         run.kept["validation_error"] = float(error)
         return replace(self, run=run)
+
+
+def _spread(values: Tensor, columns: Int[ndarray, " c"], n_columns: int) -> Tensor:
+    """The values in these of so many columns, and 0 in the others."""
+    wide = values.new_zeros(len(values), n_columns)
+    wide[:, torch.from_numpy(columns)] = values.detach()
+    return wide
 
 
 @dataclass(frozen=True)
@@ -342,7 +369,7 @@ class Attempt:
         self._learning_map = learning_map
         self._loss = loss
         self.training = training
-        self._varies = torch.from_numpy(task.scale.gain != 0).float().to(task.device)
+        self._varies = torch.from_numpy(task.varies).float().to(task.device)
         size = (0, task.rows.n_features)
         self._table = torch.empty(size, dtype=torch.float32, device=task.device)
         self._chances = Chances(task.seed, task.device)

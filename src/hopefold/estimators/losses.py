@@ -255,7 +255,7 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
     With a nudge, the mean of that and of the same where each row is moved against it, by this
     length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
     A map that is to keep the row's place there, too, changes slowly around what it has seen.
-    Exemplars, which are not moved, wait for the second way back.
+    Exemplars, which are not moved, go forth once, and wait for the second way back.
     """
     passages: dict[Any, Passage] = {}
     last: list[Batch] = []  # and the same with guesses: a line search comes back to them
@@ -277,7 +277,8 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
         if nudge:
             passage.back(pull.div_(2))
             moved = _nudged(passage, rows, n_rows, nudge)
-            other, (pull, *too) = measure(passage.forth(moved), batch)
+            anew = passage.forth(moved, new=slice(n_rows))
+            other, (pull, *too) = measure(torch.cat([anew, points[n_rows:]]), batch)
             value, pull = (value + other) / 2, pull.div_(2)
             on_exemplars = [(a + b).div_(2) for a, b in zip(on_exemplars, too, strict=True)]
         passage.back(torch.cat([pull, *on_exemplars]) if on_exemplars else pull, add=nudge > 0)

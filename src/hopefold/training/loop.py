@@ -206,7 +206,7 @@ class Descent:
             closure = partial(self._loss_of, batches[number], seeds[number], done)
             for turn in _turns(tuple(self._groups), done, settings):
                 loss = self._optimizer.step(closure, turn, done)
-            self._total = self._total + loss.cpu() * (len(batches[number]) / self._n_rows)
+            self._total.add_(loss.cpu(), alpha=len(batches[number]) / self._n_rows)
             self._first = float(loss) if epoch == 1 and number == 0 else self._first
             self._batches = number + 1
             if checkpoint is not None and self._batches < n_batches:  # the last one: see `run`
