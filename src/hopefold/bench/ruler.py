@@ -15,12 +15,14 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from torch import Tensor
 
 from hopefold.bench.measure import N_NEIGHBORS, machine, versions
 from hopefold.bench.parts import Parts, load_parts
@@ -36,6 +38,7 @@ from hopefold.estimators.hope import SHOPE
 from hopefold.estimators.learning import begin
 from hopefold.evaluation import knn_error, seconds_in_turns
 from hopefold.training.loop import minimise
+from hopefold.training.optimizers import Known
 from hopefold.training.progress import Progress
 from hopefold.training.world import ALL_MINE, Dealing
 
@@ -262,8 +265,17 @@ def _model(**settings: Any) -> SHOPE:
     return SHOPE(**{**sizes, "random_state": 0, **settings})
 
 
-def one_pass(model: SHOPE, X: ndarray, y: ndarray, dealing: Dealing = ALL_MINE) -> Work:
-    """A pass over the rows as `fit` makes it: rows are gathered, and the optimizer takes steps."""
+def one_pass(
+    model: SHOPE,
+    X: ndarray,
+    y: ndarray,
+    dealing: Dealing = ALL_MINE,
+    before_step: Callable[[int], object] | None = None,
+) -> Work:
+    """A pass over the rows as `fit` makes it: rows are gathered, and the optimizer takes steps.
+
+    What is to be done before each step is given the number of the step.
+    """
     classes, labels = np.unique(y, return_inverse=True)
     model.n_features_in_ = X.shape[1]
     scale = learn_scale(X, "auto")
@@ -277,9 +289,16 @@ def one_pass(model: SHOPE, X: ndarray, y: ndarray, dealing: Dealing = ALL_MINE) 
     settings = replace(settings, max_epochs=1, taking_turns=0.0)
 
     def work() -> object:
+        steps = count()
+
+        def loss(*batch: Any) -> Tensor | Known:
+            if before_step:
+                before_step(next(steps))
+            return attempt.loss(*batch)
+
         with Progress("", 1, verbose=False) as progress:
             shuffle = partial(task.rows.shuffle, everything)
-            args = (attempt.loss, groups, len(y), settings, start.generator, progress)
+            args = (loss, groups, len(y), settings, start.generator, progress)
             return minimise(*args, shuffle=shuffle)
 
     return work
@@ -334,8 +353,8 @@ def against_umap(parts: Parts, tell: Tell) -> tuple[float, float]:
 def rows_of_large_and_small(many: int) -> tuple[float, float]:
     """Seconds of a row in a pass over a large table on disk, and over a small one in memory.
 
-    Each is passed over until as many rows were visited, some of the small one before and after each
-    pass over the large one: the machine has its moods, and both should have met the same.
+    Whenever the large one has come by as many rows as the small one has, the small one is passed
+    over: the machine has its moods, and both should have met the same.
     """
     random = np.random.RandomState(0)
     centres = 2 * random.normal(size=(10, WIDTH))
@@ -348,26 +367,34 @@ def rows_of_large_and_small(many: int) -> tuple[float, float]:
             labels.append(y)
         file.flush()
         table = np.memmap(file, np.float32, mode="r").reshape(-1, WIDTH)
-        few, seconds = min(FEW, many), [0.0, 0.0]
-        works = [
-            _pass_over(table, np.concatenate(labels)),
-            _pass_over(np.array(table[:few]), labels[0]),
-        ]
-        half = [1] * max(1, many // few // 2)
-        turns = (*half, 0, *half) * 2
-        for which in turns:
-            begun = time.perf_counter()
-            works[which]()
-            seconds[which] += time.perf_counter() - begun
+        few = min(FEW, many)
+        small = _pass_over(np.array(table[:few]), labels[0])
+        small()  # once to be warm
+        passes: list[float] = []
+
+        def take_turns(step: int) -> None:
+            if step % (few // BATCH) == 0:
+                passes.append(_seconds(small))
+
+        large = _pass_over(table, np.concatenate(labels), take_turns)
+        large()
+        passes.clear()
+        both = _seconds(large)
         disk.release(table)
-    return seconds[0] / (turns.count(0) * many), seconds[1] / (turns.count(1) * few)
+    return (both - sum(passes)) / many, sum(passes) / (len(passes) * few)
 
 
-def _pass_over(table: ndarray, y: ndarray) -> Work:
+def _pass_over(
+    table: ndarray, y: ndarray, before_step: Callable[[int], object] | None = None
+) -> Work:
     model = SHOPE(n_factors=64, n_units=64, batch_size=BATCH, nudge=0, random_state=0)
-    work = one_pass(model, table, y)
-    work()  # once to be warm
-    return work
+    return one_pass(model, table, y, before_step=before_step)
+
+
+def _seconds(work: Work) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
 
 
 def _shortest(work: Work, against: Work | None, *, repeats: int) -> tuple[float, float]:

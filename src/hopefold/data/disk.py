@@ -33,6 +33,10 @@ CHUNK = 16 * 2**20
 MAPPED = 8 * 2**20
 
 
+#: An offset that leads to no place.
+AWAY = -(2**62)
+
+
 def is_on_disk(X: Any) -> bool:
     """Is it a table that is too large to be held whole?"""
     return isinstance(X, np.memmap) and X.nbytes > BUFFER
@@ -70,8 +74,9 @@ def shuffle_blocks(
     blocks from anywhere.
     """
     shift, n_slots = sizes_of_buffer(n_features)
-    starts = np.flatnonzero(np.diff(which >> shift)) + 1
-    blocks = torch.arange(len(which)).tensor_split(starts.tolist())
+    first = np.arange(1, (int(which[-1]) >> shift) + 1 if len(which) else 0) << shift
+    starts = np.unique(np.searchsorted(which, first))  # where a block has none, the next one's
+    blocks = torch.arange(len(which)).tensor_split(starts[starts > 0].tolist())
     order = torch.randperm(len(blocks), generator=generator).tolist()
     rounds = []
     for start in range(0, len(order), n_slots):
@@ -91,7 +96,8 @@ class Buffer:
         self._mapped = np.asarray(X)  # a plain array of the same memory: quicker to take from
         self._shift, self._n_slots = sizes_of_buffer(X.shape[1])
         self._rows = torch.empty(self._n_slots << self._shift, X.shape[1], dtype=torch.float32)
-        self._slot_of = np.full(-(-len(X) >> self._shift), -1)
+        #: For each block, what takes the number of a row to its place here; `AWAY` if not held.
+        self._offset = np.full(-(-len(X) >> self._shift), AWAY)
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
 
@@ -105,31 +111,26 @@ class Buffer:
         if out is None:
             out = self._rows.new_empty(len(which), self._rows.shape[1])
         blocks = which >> self._shift
-        slots = self._slot_of[blocks]
-        if slots.min(initial=0) >= 0:
-            return torch.index_select(self._rows, 0, self._where(which, slots), out=out)
+        places = self._offset[blocks] + which
+        if places.min(initial=0) >= 0:
+            return torch.index_select(self._rows, 0, torch.from_numpy(places), out=out)
         needed = np.unique(blocks)
         for some in np.split(needed, range(self._n_slots, len(needed), self._n_slots)):
             self._hold(some)
             here = np.flatnonzero(np.isin(blocks, some))
-            out[here] = self._rows[self._where(which[here], self._slot_of[blocks[here]])]
+            out[here] = self._rows[torch.from_numpy(self._offset[blocks[here]] + which[here])]
         return out
-
-    def _where(self, which: Int[ndarray, " w"], slots: Int[ndarray, " w"]) -> Tensor:
-        """Which rows of the buffer are these, in slots that hold them."""
-        places = which & ((1 << self._shift) - 1)
-        return torch.from_numpy((slots << self._shift) + places)
 
     def _hold(self, blocks: Int[ndarray, " b"]) -> None:
         """Read the blocks that are not held yet; of the others, those read first make room."""
-        missing = blocks[self._slot_of[blocks] < 0]
+        missing = blocks[self._offset[blocks] == AWAY]
         if not len(missing):
             return
         slots = (self._next + np.arange(self._n_slots)) % self._n_slots
         slots = slots[~np.isin(self._block_in[slots], blocks)][: len(missing)]
         gone = self._block_in[slots]
-        self._slot_of[gone[gone >= 0]] = -1
-        self._slot_of[missing], self._block_in[slots] = slots, missing
+        self._offset[gone[gone >= 0]] = AWAY
+        self._offset[missing], self._block_in[slots] = (slots - missing) << self._shift, missing
         self._next = slots[-1] + 1
         for slot, block in zip(slots.tolist(), missing.tolist(), strict=True):
             which = slice(block << self._shift, (block + 1) << self._shift)

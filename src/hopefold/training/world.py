@@ -274,12 +274,13 @@ class Dealing:
     def share(self, numbers: Int[ndarray, " n"]) -> tuple[ndarray, Callable[[Tensor], Tensor]]:
         """Where this process's rows are among these, and what joins the points of all processes."""
         everyones = self.places(numbers)
-        counts = [len(places) for places in everyones]
-        order = torch.from_numpy(np.argsort(np.concatenate(everyones)))
-        return (
-            everyones[self.world.rank],
-            lambda points: self.world.rows_of_all(points, counts)[order.to(points.device)],
-        )
+
+        def join(points: Tensor) -> Tensor:
+            counts = [len(places) for places in everyones]
+            order = torch.from_numpy(np.argsort(np.concatenate(everyones)))
+            return self.world.rows_of_all(points, counts)[order.to(points.device)]
+
+        return everyones[self.world.rank], join
 
 
 #: One process, which has all rows.
