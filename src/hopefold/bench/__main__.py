@@ -109,7 +109,7 @@ def speed(
 def ruler(
     data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",
     rows: Annotated[int, typer.Option(min=1, help="Rows of the large table.")] = 10_000_000,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 15,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 40,
     only: Annotated[list[str] | None, typer.Option(help="A row, e.g. epoch; default: all.")] = None,
     results: Folder = None,
 ) -> None:
