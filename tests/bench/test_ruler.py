@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from typer.testing import CliRunner
 from hopefold.bench import __main__ as command
 from hopefold.bench import extras, ruler
 from hopefold.bench.parts import load_parts
-from hopefold.bench.records import read_lines
+from hopefold.bench.records import append, read_lines
 from hopefold.data import disk
 from hopefold.errors import InvalidParameter
 
@@ -86,6 +88,31 @@ def test_a_bar_holds_from_one_side_only():
     assert not slower.holds(1.3)
     assert faster.holds(90)
     assert not faster.holds(70)
+
+
+def test_what_was_measured_while_the_processors_shared_no_cache_is_marked(tmp_path):
+    for ratio, far in ((1.1, 1.2), (1.4, 2.5), (1.3, None)):
+        line = {"name": "epoch", "ratio": ratio, "data": "mnist", "machine": {"threads": 2}}
+        line |= {} if far is None else {"far_reading": far}
+        append(ruler.ruler_file(tmp_path), json.dumps(line))
+    assert "| 1.10 ×, 1.40 ×°, 1.30 × | 1 of 3 |" in ruler.ruler_table(tmp_path)
+
+
+def test_one_thread_has_nobody_to_read_from():
+    assert ruler.far_reading() == 1
+
+
+def test_the_small_table_is_passed_over_as_often_as_the_large_one_has_its_rows(small, monkeypatch):
+    visited = []
+    passing = ruler.one_pass
+
+    def noted(model, X, y, **options):
+        work = passing(model, X, y, **options)
+        return lambda: (visited.append(len(X)), work())
+
+    monkeypatch.setattr(ruler, "one_pass", noted)
+    ruler.rows_of_large_and_small(2_000)
+    assert visited == [500, *[2_000, *[500] * 4] * 2]
 
 
 def test_a_pass_learns_from_every_row(small):
