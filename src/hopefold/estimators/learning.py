@@ -314,9 +314,11 @@ def mistakes(
     if not (np.isfinite(points).all() and np.isfinite(references).all()):
         return np.full(len(held_out), np.nan)
     decisions = decide(points, references, labels, task.class_weights, task.n_neighbors)
-    weights = task.class_weights[task.labels[held_out]]
-    wrong: ndarray = decisions != task.labels[held_out]
-    return wrong * (weights / weights.mean())
+    labels = task.labels[held_out]
+    weights: ndarray = task.class_weights[labels]
+    weights /= weights.mean()  # in place: there may be very many rows
+    weights *= decisions != labels
+    return weights
 
 
 @torch.no_grad()
@@ -410,9 +412,10 @@ class Attempt:
         self, held_out: ndarray, random: np.random.RandomState
     ) -> Callable[[], ndarray]:
         """How wrong the map, as it stands, is on each held-out row."""
-        task = self._task
-        neighbours = np.unique(task.known(self.training))
-        neighbours = np.sort(random.permutation(neighbours)[:VALIDATION_REFERENCES])
+        task, neighbours = self._task, self.training[:0]
+        if task.exemplars is None:
+            neighbours = np.unique(task.known(self.training))
+            neighbours = np.sort(random.permutation(neighbours)[:VALIDATION_REFERENCES])
 
         def now() -> ndarray:
             exemplars, labels = self.learned_exemplars(), self.exemplar_labels
