@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hopefold import HOPE, SHOPE, load
+from hopefold.data.scaling import learn_scale
 
 #: Columns that vary, so many that none is needed to fill them up, and where constant ones are put.
 N_VARYING = 16
@@ -58,6 +59,13 @@ def test_exemplars_hold_the_constants(table):
     model = SHOPE(max_epochs=2, random_state=0).fit(wide, y)
     assert model.exemplars_.shape == (6, wide.shape[1])
     assert (model.exemplars_[:, is_constant(wide)] == 5).all()
+
+
+def test_a_table_without_constant_columns_is_not_copied_for_them(table):
+    scale = learn_scale(table[0], "standard")
+    assert SHOPE()._columns_to_learn(scale) is None
+    few_constant = learn_scale(table[1][:, :16], "standard")  # all needed to fill up
+    assert SHOPE()._columns_to_learn(few_constant) is None
 
 
 def test_such_a_model_is_saved_and_goes_on(table, tmp_path):

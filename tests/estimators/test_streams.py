@@ -85,6 +85,23 @@ def test_what_fits_the_buffer_is_learned_as_in_memory(table, in_memory, file, fo
     assert_same(SHOPE(**SETTINGS).fit(list(Batches(X, y))), in_memory)
 
 
+def test_rows_with_a_label_are_visited_often_where_they_lie(
+    table, tmp_path, small_buffer, monkeypatch
+):
+    """Few labels: their rows come several times a pass, and blocks into the buffer once."""
+    X, y = table
+    y = np.where(np.arange(len(y)) % 100 < 1, y, "?")
+    X.tofile(tmp_path / "X")
+    on_disk = np.memmap(tmp_path / "X", np.float32, "r", shape=X.shape)
+    n_read, read = [], disk.Buffer._read
+    monkeypatch.setattr(disk.Buffer, "_read", lambda *args: n_read.append(1) or read(*args))
+    settings = {"max_epochs": 10, "missing_label": "?", "structure": 0, "validation_fraction": 0}
+    SHOPE(n_factors=4, n_units=4, random_state=0, **settings).fit(on_disk, y)
+    shift, _ = disk.sizes_of_buffer(X.shape[1])
+    n_blocks = -(-len(X) >> shift)
+    assert len(n_read) < 2 * 10 * n_blocks
+
+
 @pytest.mark.parametrize("way", ["memmap", "folder", "batches"])
 def test_what_does_not_fit_is_learned_as_well(
     way, table, in_memory, folder, tmp_path, small_buffer

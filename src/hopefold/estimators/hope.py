@@ -212,7 +212,8 @@ objective on exemplars is always so.""",
         """Constant ones would be multiplied for nothing; images that are distorted are whole."""
         if self.augment is not None or self.max_bytes is not None:  # a file has all columns
             return None
-        return scale.columns_that_vary(multiple=COLUMNS_AT_ONCE)
+        columns = scale.columns_that_vary(multiple=COLUMNS_AT_ONCE)
+        return columns if len(columns) < len(scale.gain) else None
 
     def _epochs(self, steps: float, n_classes: int) -> int:
         """More than others need, as inputs are dropped; fewer where there are very many rows."""

@@ -106,10 +106,12 @@ class Task:
         return everything if self.structure or self.is_guessing else self.known(everything)
 
     def visits(self, training: Int[ndarray, " t"]) -> Int[ndarray, " v"]:
-        """The rows of a pass: those with a class more than once where they are few."""
+        """The rows of a pass, ascending: those with a class more than once where they are few."""
         known = self.known(training)
         times = round(KNOWN_SHARE * len(training) / len(known)) if len(known) else 0
-        return np.concatenate([training, np.tile(known, times - 1)]) if times > 1 else training
+        if times <= 1:
+            return training
+        return np.sort(np.concatenate([training, np.tile(known, times - 1)]))
 
     def spread(self, which: Int[ndarray, " w"]) -> float:
         """How far these rows lie from their mean, as the root of the mean square."""
@@ -143,7 +145,7 @@ class Learned:
 
     def with_all_columns(self, columns: Int[ndarray, " c"] | None, n_columns: int) -> Learned:
         """The same for rows of which only these columns were learned from; 0 for the others."""
-        if columns is None or len(columns) == n_columns:
+        if columns is None:
             return self
         map_: Any = copy.deepcopy(self.map)
         first = map_.layers[0]
