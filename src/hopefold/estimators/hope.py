@@ -239,7 +239,8 @@ objective on exemplars is always so.""",
         The fewer factors there are, the less of both.
         """
         inputs = 0.0 if self.augment else INPUT_DROPOUT * min(1, n_features / MANY_FEATURES)
-        units = self._most_dropout if n_features < FEW_FEATURES else 0.0
+        in_all = getattr(self, "n_features_in_", n_features)  # with those that are constant
+        units = self._most_dropout if in_all < FEW_FEATURES else 0.0
         auto = {"input_dropout": inputs, "dropout": units}
         auto = {name: share / self._smallness**0.5 for name, share in auto.items()}
         asked = {name: getattr(self, name) for name in auto}
@@ -286,8 +287,8 @@ objective on exemplars is always so.""",
         """Rows are nudged where they have many features, or are images; counts of words are not."""
         if self.nudge != "auto":
             return float(self.nudge)
-        many = task.rows.n_features >= FEW_FEATURES
-        pixels = self.scale is not None and task.scale.is_one and task.rows.n_features > 1
+        many = task.n_features >= FEW_FEATURES
+        pixels = self.scale is not None and task.scale.is_one and task.n_features > 1
         asked = self.augment is None and self.optimizer == "adam" and not task.rows.is_sparse
         return NUDGE if asked and (many or pixels) else 0.0
 
@@ -424,7 +425,7 @@ class SHOPE(HighOrderEmbedding):
     def _usual_with_structure(self, task: Task) -> dict[str, Any]:
         """Steps are larger; one layer can do with all features, more of them learn too much."""
         usual, n_layers = super()._usual_with_structure(task), self._n_layers
-        if self._may_stack and not task.is_labelled and task.rows.n_features >= FEW_FEATURES:
+        if self._may_stack and not task.is_labelled and task.n_features >= FEW_FEATURES:
             usual["n_units"], n_layers = TWO_LAYERS, len(TWO_LAYERS)
         usual["learning_rate"] = STRUCTURE_STEP / n_layers
         return usual if n_layers > 1 else usual | {"input_dropout": 0.0}
@@ -432,7 +433,7 @@ class SHOPE(HighOrderEmbedding):
     def _learner(self, task: Task, random: np.random.RandomState) -> tuple[Self, Task]:
         learner, task = super()._learner(task, random)
         classes_decide = (task.labels >= 0).all() and not task.structure
-        crowded = task.n_classes > MANY_CLASSES and task.rows.n_features < FEW_FEATURES
+        crowded = task.n_classes > MANY_CLASSES and task.n_features < FEW_FEATURES
         if not (classes_decide and crowded and learner._may_stack):
             return learner, task
         tried = [(learner, task), (learner._with(n_units=TWO_LAYERS), task)]

@@ -75,6 +75,11 @@ class Task:
     landmarks: Landmarks | None = None
 
     @property
+    def n_features(self) -> int:
+        """Columns of the table, those that are left out of the learning, too."""
+        return len(self.scale.gain)
+
+    @property
     def varies(self) -> Bool[ndarray, " features"]:
         """Which columns of the rows are not constant."""
         columns = slice(None) if self.rows.columns is None else self.rows.columns
