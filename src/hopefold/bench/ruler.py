@@ -198,8 +198,8 @@ def ruler_table(folder: Path) -> str:
     title = f"**{lines[-1]['data'].upper()}, {threads} threads: the last runs, the newest last**"
     headings = ["what", "against", "must be", "is", "held"]
     note = (
-        f"{MARK} The processors shared no cache then: what one had written took another more than "
-        f"{FAR:g} times as long to read as its own."
+        f"{MARK} The processors shared no cache before and after it: what one had written took "
+        f"another more than {FAR:g} times as long to read as its own."
     )
     return f"{title}\n\n{markdown(headings, rows)}\n\n{note}"
 
