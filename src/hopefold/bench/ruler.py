@@ -174,7 +174,7 @@ def far_reading(rounds: int = 40) -> float:
         torch.set_num_threads(n_threads)
         numbers.add_(1)  # each thread its part
         torch.set_num_threads(1)
-        seconds[name].append(_seconds(part.sum))
+        seconds[name].append(seconds_of(part.sum))
     torch.set_num_threads(n_threads)
     return float(np.median(seconds["others"]) / np.median(seconds["own"]))
 
@@ -406,12 +406,12 @@ def rows_of_large_and_small(many: int) -> tuple[float, float]:
 
         def take_turns(step: int) -> None:
             if step % max(1, few // BATCH) == 0:
-                passes.append(_seconds(small))
+                passes.append(seconds_of(small))
 
         large = _pass_over(table, np.concatenate(labels), take_turns)
         large()
         passes.clear()
-        both = _seconds(large)
+        both = seconds_of(large)
         disk.release(table)
     return (both - sum(passes)) / many, sum(passes) / (len(passes) * few)
 
@@ -423,7 +423,8 @@ def _pass_over(
     return one_pass(model, table, y, before_step=before_step)
 
 
-def _seconds(work: Work) -> float:
+def seconds_of(work: Work) -> float:
+    """How long it takes, once."""
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun

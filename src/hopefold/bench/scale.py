@@ -249,7 +249,7 @@ def work(n_rows: int) -> dict[str, Any]:
     """In one of the processes: seconds of a step, and of adding up its gradients."""
     import torch
 
-    from hopefold.bench.ruler import one_pass
+    from hopefold.bench.ruler import one_pass, seconds_of
     from hopefold.estimators.hope import SHOPE
     from hopefold.training.world import Dealing, this_world
 
@@ -270,10 +270,10 @@ def work(n_rows: int) -> dict[str, Any]:
         )
         a_pass = one_pass(model, X, y, Dealing(world))
         a_pass()
-        seconds = min(_seconds(a_pass) for _ in range(2))
+        seconds = min(seconds_of(a_pass) for _ in range(2))
         steps[kind][str(batch)] = seconds / -(-n_rows // batch)
     gradients = [torch.zeros(WIDTH, SIZE), torch.zeros(SIZE, SIZE), torch.zeros(2, SIZE)]
-    times = [_seconds(lambda: world.add_up(gradients)) for _ in range(40)]
+    times = [seconds_of(lambda: world.add_up(gradients)) for _ in range(40)]
     n_bytes = 4 * sum(one.numel() for one in gradients)
     return {
         "rank": world.rank,
@@ -281,12 +281,6 @@ def work(n_rows: int) -> dict[str, Any]:
         "add_up_seconds": float(np.median(times)),
         "gradient_bytes": n_bytes,
     }
-
-
-def _seconds(some_work: Any) -> float:
-    start = time.perf_counter()
-    some_work()
-    return time.perf_counter() - start
 
 
 def main(arguments: Sequence[str]) -> None:
