@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from pyarrow import parquet
 
 import several
+from hopefold.errors import LostProcess
+from hopefold.training import world
+from hopefold.training.world import Board
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 
@@ -73,3 +79,23 @@ def test_a_whole_fit_is_that_of_one_process(alone, together, name, source):
 @pytest.mark.parametrize("name", several.METHODS)
 def test_the_errors_that_are_told_are_those_of_one_process(alone, together, name):
     np.testing.assert_allclose(together[f"{name} error"], alone[f"{name} error"], atol=0.02)
+
+
+def board_with(pid):
+    """A board of this process and another one, which never writes."""
+    return Board(torch.zeros(2, 2, 3), np.zeros((2, 1), int), [os.getpid(), pid])
+
+
+def test_a_process_that_is_gone_is_not_waited_for():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    begun = time.monotonic()
+    with pytest.raises(LostProcess, match=f"process {gone.pid} is gone"):
+        board_with(gone.pid).add_up(0, [torch.ones(3)])
+    assert time.monotonic() - begun < 10
+
+
+def test_a_process_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(world, "PATIENCE", timedelta(seconds=0.1))
+    with pytest.raises(LostProcess, match=f"nothing is heard of process {os.getpid()}"):
+        board_with(os.getpid()).add_up(0, [torch.ones(3)])

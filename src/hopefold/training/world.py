@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import platform
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,11 +35,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Can memory be a file without a name, which others may open? On Linux.
-SHARES_MEMORY = hasattr(os, "memfd_create")
+#: Can memory be a file without a name, which others may open, and do these see what is written to
+#: it in the order in which it was? On Linux, on such processors; others want to be told each time.
+SHARES_MEMORY = hasattr(os, "memfd_create") and platform.machine() in ("x86_64", "AMD64")
 
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
+
+#: How many seconds it keeps looking for them, since to fall asleep and be woken takes long, and how
+#: many it sleeps between two looks from then on.
+AWAKE, NAP = 2e-3, 1e-4
+
+#: Bytes from where one process counts to where the next one does: what is nearer goes to and fro
+#: between processors together.
+APART = 128
 
 
 @contextmanager
@@ -47,10 +58,14 @@ def _talking() -> Iterator[None]:
         yield
     except RuntimeError as error:
         what = re.sub(r"\[/[^]]*\] *", "", str(error).partition("\n")[0])  # where in torch
-        raise LostProcess(
-            f"another process of this fit has ended or cannot be reached ({what[:100]}): look for "
-            "what it said; torchrun --max-restarts and a checkpoint let a fit go on."
-        ) from error
+        raise _lost(what[:100]) from error
+
+
+def _lost(what: str) -> LostProcess:
+    return LostProcess(
+        f"another process of this fit has ended or cannot be reached ({what}): look for what it "
+        "said; torchrun --max-restarts and a checkpoint let a fit go on."
+    )
 
 
 @dataclass(frozen=True)
@@ -163,21 +178,48 @@ class Board:
 
     #: For each side and each process, so many numbers.
     sides: Tensor
-    turn: int = 0
+    #: For each process, how often it has written.
+    written: Int[ndarray, "processes 1"]
+    #: The processes' numbers in the system.
+    pids: Sequence[int]
+    times: int = 0
 
     def add_up(self, rank: int, tensors: Sequence[Tensor]) -> None:
         """Give each tensor the sum of all processes, the same bits in each of them."""
-        side = self.sides[self.turn]
-        self.turn = 1 - self.turn
+        side = self.sides[self.times % 2]
         for tensor, part in zip(tensors, _cut(side[rank], tensors), strict=True):
             part.copy_(tensor)
-        with _talking():  # until all have written
-            dist.all_reduce(torch.zeros(1))  # dist.barrier would ask GPUs, where there are any
+        self.times += 1
+        self.written[rank, 0] = self.times
+        self._await_all()
         everyones = [_cut(numbers, tensors) for numbers in side]
         for tensor, first, second, *others in zip(tensors, *everyones, strict=True):
             torch.add(first, second, out=tensor)
             for other in others:
                 tensor.add_(other)
+
+    def _await_all(self) -> None:
+        """Until all have written as often as this process."""
+        begun = time.monotonic()
+        for pid, theirs in zip(self.pids, self.written, strict=True):
+            while theirs[0] < self.times:
+                waited = time.monotonic() - begun
+                if waited < AWAKE:
+                    os.sched_yield()  # to one that has no processor for itself
+                    continue
+                time.sleep(NAP)
+                if not _is_alive(pid):
+                    raise _lost(f"process {pid} is gone")
+                if waited > PATIENCE.total_seconds():
+                    raise _lost(f"nothing is heard of process {pid}")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 #: The board of this process by the number and kind of what is on it; None where there can be none.
@@ -197,21 +239,24 @@ def _shared_board(world: World, tensors: Sequence[Tensor]) -> Board | None:
 
 def _hang_up(world: World, n_numbers: int, dtype: torch.dtype) -> Board | None:
     """A board in memory of the first process, which is gone when the last one that has it ends."""
-    n_all, held, path = 2 * world.size * n_numbers, None, ""
+    n_counts = world.size * APART
+    n_bytes, held, path = n_counts + 2 * world.size * n_numbers * dtype.itemsize, None, ""
     if world.is_first and SHARES_MEMORY:
         held = os.memfd_create("hopefold")
-        os.ftruncate(held, n_all * dtype.itemsize)
+        os.ftruncate(held, n_bytes)
         path = f"/proc/{os.getpid()}/fd/{held}"
-    path, numbers = world.from_first(path), None
+    path, memory = world.from_first(path), None
     if path:
         with suppress(RuntimeError):  # of another user, or not to be seen from here
-            numbers = torch.from_file(path, shared=True, size=n_all, dtype=dtype)
-    everyone_has_it = all(world.all_of(numbers is not None))
+            memory = torch.from_file(path, shared=True, size=n_bytes, dtype=torch.uint8)
+    pids = world.all_of(0 if memory is None else os.getpid())
     if held is not None:
         os.close(held)
-    if not everyone_has_it or numbers is None:
+    if memory is None or not all(pids):
         return None
-    return Board(numbers.view(2, world.size, n_numbers))
+    counts, numbers = memory.tensor_split([n_counts])
+    written = counts.view(torch.int64).view(world.size, -1)[:, :1].numpy()
+    return Board(numbers.view(dtype).view(2, world.size, n_numbers), written, pids)
 
 
 def _cut(numbers: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
