@@ -97,14 +97,12 @@ def exemplar_slopes(
         inside.mul_(q)
     own = inside.sum(dim=0)
     p = inside.div_(own)
-    surprise = own.log_().neg_()
-    if not spread:
-        surprise.sub_(q.log().mul_(p).sum(dim=0))
+    agreement = own.log_() if spread else (q * own).log_().mul_(p).sum(dim=0)
     shares = 1 / len(y) if weights is None else weights / len(y)
     push = similarity.mul_(q.sub_(p)).mul_(2 * shares)
     to_points = torch.addcmul(exemplars.T @ push, push.sum(dim=0), y.T, value=-1).T
     to_exemplars = torch.addcmul(push @ y, push.sum(dim=1, keepdim=True), exemplars, value=-1)
-    return surprise.mul_(shares).sum(), (to_points, to_exemplars)
+    return agreement.mul_(shares).sum().neg_(), (to_points, to_exemplars)
 
 
 @torch.no_grad()

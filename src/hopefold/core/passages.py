@@ -95,29 +95,30 @@ class LayerPassage(Room):
             torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
             self._rows[n_thinned:] = rows[n_thinned:]
         self._sums = self.take("sums", (n_rows, layer.C.shape[0]), rows)
-        torch.addmm(layer.c, self._rows[new], layer.C.T, out=self._sums[new])
+        sums = _part(self._sums, new)
+        torch.addmm(layer.c, _part(self._rows, new), layer.C.T, out=sums)
         self._units = self.take("units", (n_rows, layer.n_factors), rows)
-        layer.multiply(self._sums[new], out=self._units[new])
+        units = layer.multiply(sums, out=_part(self._units, new))
         self._mask = _draw(self._units, layer.dropout, masks)
         if self._mask is not None:
             self._units[: len(self._mask)].mul_(self._mask)
         self._hidden = self._units
         if isinstance(layer, Sigmoids):
             self._hidden = self.take("hidden", (n_rows, layer.W.shape[0]), rows)
-            torch.addmm(layer.b, self._units[new], layer.W.T, out=self._hidden[new]).sigmoid_()
+            torch.addmm(layer.b, units, layer.W.T, out=_part(self._hidden, new)).sigmoid_()
         return self._hidden
 
     def room_for_rise(self, n_rows: int) -> Float[Tensor, "r units"]:
         """Where the gradient to what the layer gives has to be for the way back."""
         if isinstance(self.layer, Sigmoids):
             return self.take("rise", (n_rows, self._hidden.shape[1]), self._hidden)
-        return self._units[:n_rows]  # which nobody needs any more
+        return _part(self._units, slice(n_rows))  # which nobody needs any more
 
     def back(self, rise: Float[Tensor, "r units"], *, add: bool) -> None:
         """From the gradient to what the layer gives, which is lost, to those in `gradients`."""
         layer, n_rows = self.layer, rise.shape[0]
         kept = (self._hidden, self._units, self._sums, self._rows)
-        hidden, units, sums, rows = (values[:n_rows] for values in kept)
+        hidden, units, sums, rows = (_part(values, slice(n_rows)) for values in kept)
         if isinstance(layer, Sigmoids):
             torch.ops.aten.sigmoid_backward(rise, hidden, grad_input=rise)
             self.put("W", rise, units, bias="b", add=add)
@@ -167,7 +168,7 @@ class Passage(Room):
         for layer in self._layers:
             rows = layer.forth(rows, masks, new)
         self._hidden = rows
-        return self._hidden[new] @ self._projection().T
+        return _part(self._hidden, new) @ self._projection().T
 
     def back(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
         """From the gradient to the first points, once for a way forth, to those in `slopes`.
@@ -175,7 +176,7 @@ class Passage(Room):
         They are added to those of the last way back, or take their place.
         """
         n_rows = gradient.shape[0]
-        self.put("projection", gradient, self._hidden[:n_rows], add=add)
+        self.put("projection", gradient, _part(self._hidden, slice(n_rows)), add=add)
         *below, top = self._layers
         rise = torch.mm(gradient, self._projection(), out=top.room_for_rise(n_rows))
         top.back(rise, add=add)
@@ -203,6 +204,11 @@ class Passage(Room):
 
     def _projection(self) -> Tensor:
         return self.map.projection() if isinstance(self.map, Pressed) else self.map.P
+
+
+def _part(values: Tensor, which: slice) -> Tensor:
+    """Some rows; where they are all, no view is made, which takes as long as a small work."""
+    return values if which.stop in (None, len(values)) and not which.start else values[which]
 
 
 def _draw(values: Tensor, rate: float, masks: Masks | None) -> Tensor | None:
