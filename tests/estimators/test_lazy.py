@@ -248,6 +248,29 @@ def test_a_frame_in_memory_is_not_made_of_lazy_points(model, blobs):
         assert model.predict(X).shape == (90,)
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_blocks_are_answered_alike_where_others_deal_them_out(model, blobs, verb):
+    """As dask_ml does it: what one row of zeros gives tells the kind, and blocks come as arrays."""
+    X = da.from_array(blobs[0], chunks=(40, 5))
+    answer = getattr(model, verb)
+    like = answer(np.zeros((1, 5), X.dtype))
+    shape = {"drop_axis": 1} if like.ndim == 1 else {"chunks": (X.chunks[0], like.shape[1:])}
+    lazy = X.map_blocks(answer, meta=like[:0], **shape)
+    ours = answer(X)
+    assert (lazy.dtype, lazy.chunks) == (ours.dtype, ours.chunks)
+    same(lazy.compute(), ours.compute())
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_wrapper_of_dask_ml_answers_alike(blobs, verb):
+    wrappers = pytest.importorskip("dask_ml.wrappers")
+    X, y = blobs
+    bare = SHOPE(max_epochs=3, n_factors=8, n_units=8, random_state=0)
+    wrapped = wrappers.ParallelPostFit(bare).fit(X, y)
+    lazy = getattr(wrapped, verb)(da.from_array(X, chunks=(40, 5)))
+    same(lazy.compute(), getattr(wrapped.estimator, verb)(X))
+
+
 def test_dask_is_not_imported_for_rows_that_are_not_its_own():
     code = (
         "import sys; from hopefold import SHOPE\n"
