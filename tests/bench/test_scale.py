@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from hopefold.bench import scale
 from hopefold.bench.__main__ import app, default_folder
 from hopefold.bench.records import append, read_lines
+from hopefold.errors import LostProcess
 
 LINE = {
     "cores": 2,
@@ -48,13 +49,9 @@ def test_two_processes_are_held_against_two_threads():
     assert scale.share_of_two(LINE, 2_000) == pytest.approx(1.0)
 
 
-def test_of_several_measurements_the_quickest_counts():
-    one, other = (
-        {"add_up_seconds": a, "processes": 2} | {k: {"250": a, "500": b} for k in scale.STEPS}
-        for a, b in ((1.0, 2.0), (3.0, 0.5))
-    )
-    best = scale.quicker(one, other)
-    assert best == one | {kind: {"250": 1.0, "500": 0.5} for kind in scale.STEPS}
+def test_processes_that_end_are_not_waited_for():
+    with scale.Team(1, 1, 20) as team, pytest.raises(LostProcess, match="asked for nonsense"):
+        team.ask("nonsense", 1)
 
 
 def test_the_bench_measures_real_processes(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """What several processes gain, measured here; and what many machines would, reckoned from that.
 
-`torchrun … -m hopefold.bench.scale` is the work of the processes that are measured: the first of
-them prints its figures as one line of JSON.
+`torchrun … -m hopefold.bench.scale` starts processes that are measured: the first of them is told
+what to do by lines, and says when all of them have done it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,8 @@ import numpy as np
 
 from hopefold.bench.records import append, read_lines
 from hopefold.bench.tables import NOT_RUN, markdown
+from hopefold.errors import LostProcess
+from hopefold.evaluation import seconds_in_turns
 
 if TYPE_CHECKING:
     from hopefold.bench.run import Tell
@@ -35,13 +39,18 @@ BATCHES = (250, 500, 1_000, 2_000)
 WORLDS = ((1, 2), (1, 1), (2, 1), (3, 1))
 
 #: How often each world is measured, in turns with the others: the quickest counts.
-ROUNDS = 3
+ROUNDS = 10
 
 #: What is learned in the steps that are timed: as by default, and with the least work a step.
 STEPS: dict[str, dict[str, Any]] = {
     "seconds_a_step": {},
     "seconds_a_bare_step": {"nudge": 0, "input_dropout": 0},
 }
+
+#: Numbers of the gradients that are added up, what that is called, and how often it is done for
+#: one time.
+GRADIENTS = (WIDTH * SIZE, SIZE * SIZE, 2 * SIZE)
+ADD_UP, SUMS = "add_up", 40
 
 #: Two processes must learn from this share of the rows that one with two threads does.
 BAR = 0.85
@@ -100,42 +109,63 @@ def scale_file(folder: Path) -> Path:
 
 def measure(folder: Path, *, n_rows: int = N_ROWS, tell: Tell = print) -> None:
     """Append one line: every world, and how quickly Parquet is read."""
-    worlds: dict[tuple[int, int], dict[str, Any]] = {}
-    for world in WORLDS * ROUNDS:
-        found = run_world(*world, n_rows)
-        worlds[world] = quicker(worlds[world], found) if world in worlds else found
-        each = found["seconds_a_step"]
-        tell(
-            f"{world[0]} × {world[1]} threads: "
-            + ", ".join(f"{int(batch) / s:,.0f} rows/s at {batch}" for batch, s in each.items())
-        )
+    found: list[dict[str, Any]] = [
+        {"processes": processes, "threads": threads, "gradient_bytes": 4 * sum(GRADIENTS)}
+        | {kind: {} for kind in STEPS}
+        for processes, threads in WORLDS
+    ]
+    with ExitStack() as stack:
+        teams = [stack.enter_context(Team(*world, n_rows)) for world in WORLDS]
+        for kind, batch in product(STEPS, BATCHES):
+            seconds = _in_turns(teams, kind, batch)
+            for one, shortest in zip(found, seconds, strict=True):
+                one[kind][str(batch)] = shortest / -(-n_rows // batch)
+            each = zip(WORLDS, seconds, strict=True)
+            rates = (f"{n_rows / s:,.0f} by {n} × {threads}" for (n, threads), s in each)
+            tell(f"{kind}, batches of {batch}, rows/s: {', '.join(rates)} threads")
+        for one, shortest in zip(found, _in_turns(teams, ADD_UP, SUMS), strict=True):
+            one["add_up_seconds"] = shortest / SUMS
     line = {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-        "worlds": list(worlds.values()),
+        "worlds": found,
         "read_bytes_a_second": read_speed(min(READ_ROWS, 10 * n_rows)),
         "cores": os.cpu_count(),
     }
     append(scale_file(folder), json.dumps(line, sort_keys=True))
 
 
-def quicker(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Of two measurements of a world, the shorter time of each kind."""
-    times = {"add_up_seconds": min(one["add_up_seconds"], other["add_up_seconds"])}
-    steps = {
-        kind: {batch: min(s, other[kind][batch]) for batch, s in one[kind].items()}
-        for kind in STEPS
-    }
-    return one | times | steps
+def _in_turns(teams: Sequence[Team], what: str, size: int) -> list[float]:
+    """The shortest time that each team takes for something."""
+    works = {place: partial(team.ask, what, size) for place, team in enumerate(teams)}
+    for ask in works.values():
+        ask()  # once to be warm
+    return [min(times) for times in seconds_in_turns(works, repeats=ROUNDS).values()]
 
 
-def run_world(processes: int, threads: int, n_rows: int) -> dict[str, Any]:
-    """The figures of so many processes."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={processes}", "-m", "hopefold.bench.scale", str(n_rows)]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return {"processes": processes, "threads": threads, **found}
+class Team:
+    """Processes that do what they are asked to, and wait meanwhile."""
+
+    def __init__(self, processes: int, threads: int, n_rows: int) -> None:
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        command += [f"--nproc-per-node={processes}", "-m", "hopefold.bench.scale", str(n_rows)]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._launcher = subprocess.Popen(command, **pipes, text=True, env=environment)
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._launcher.communicate()  # nothing more
+
+    def ask(self, what: str, size: int) -> None:
+        """Have it done by all processes."""
+        requests, answers = self._launcher.stdin, self._launcher.stdout
+        assert requests is not None
+        assert answers is not None
+        print(what, size, file=requests, flush=True)
+        if not answers.readline():
+            raise LostProcess(f"the processes that were asked for {what} have ended: see above.")
 
 
 def read_speed(n_rows: int) -> float:
@@ -245,50 +275,38 @@ def _hours(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} h" if seconds >= 3600 else f"{seconds / 60:,.0f} min"
 
 
-def work(n_rows: int) -> dict[str, Any]:
-    """In one of the processes: seconds of a step, and of adding up its gradients."""
+def work(n_rows: int) -> None:
+    """In one of the processes: what the first of them is asked for, until nothing more is."""
     import torch
 
-    from hopefold.bench.ruler import one_pass, seconds_of
+    from hopefold.bench.ruler import Work, one_pass
     from hopefold.estimators.hope import SHOPE
     from hopefold.training.world import Dealing, this_world
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     world = this_world()
-    random = np.random.RandomState(0)
     y = np.arange(n_rows) % 10
-    X = random.rand(n_rows, WIDTH).astype(np.float32)
-    steps: dict[str, dict[str, float]] = {kind: {} for kind in STEPS}
-    for kind, batch in product(STEPS, BATCHES):
-        model = SHOPE(
-            n_factors=SIZE,
-            n_units=SIZE,
-            batch_size=batch,
-            spare_components=0,
-            random_state=0,
-            **STEPS[kind],
-        )
-        a_pass = one_pass(model, X, y, Dealing(world))
-        a_pass()
-        seconds = min(seconds_of(a_pass) for _ in range(2))
-        steps[kind][str(batch)] = seconds / -(-n_rows // batch)
-    gradients = [torch.zeros(WIDTH, SIZE), torch.zeros(SIZE, SIZE), torch.zeros(2, SIZE)]
-    times = [seconds_of(lambda: world.add_up(gradients)) for _ in range(40)]
-    n_bytes = 4 * sum(one.numel() for one in gradients)
-    return {
-        "rank": world.rank,
-        **steps,
-        "add_up_seconds": float(np.median(times)),
-        "gradient_bytes": n_bytes,
-    }
+    X = np.random.RandomState(0).rand(n_rows, WIDTH).astype(np.float32)
+    gradients = [torch.zeros(n_numbers) for n_numbers in GRADIENTS]
 
+    def add_up(times: int) -> None:
+        for _ in range(times):
+            world.add_up(gradients)
 
-def main(arguments: Sequence[str]) -> None:
-    """The work of one process; the first one tells."""
-    found = work(int(arguments[0]))
-    if found.pop("rank") == 0:
-        print(json.dumps(found), flush=True)
+    @lru_cache(maxsize=1)
+    def work_of(what: str, size: int) -> Work:
+        if what == ADD_UP:
+            return partial(add_up, size)
+        sizes: dict[str, Any] = {"n_factors": SIZE, "n_units": SIZE, "spare_components": 0}
+        model = SHOPE(**sizes, **STEPS[what], batch_size=size, random_state=0)
+        return one_pass(model, X, y, Dealing(world))
+
+    while request := world.from_first(sys.stdin.readline() if world.is_first else ""):
+        what, size = request.split()
+        work_of(what, int(size))()
+        if world.is_first:
+            print("done", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    work(int(sys.argv[1]))
