@@ -53,7 +53,24 @@ def test_every_row_is_measured_or_told_to_be_missing(small, without_umap, tmp_pa
 
 def test_some_rows_can_be_measured_alone(small, tmp_path):
     ruler.measure(tmp_path, data="digits", repeats=1, only=["epoch", "search"], tell=list)
-    assert [line["name"] for line in read_lines(ruler.ruler_file(tmp_path))] == ["epoch", "search"]
+    names = [line["name"] for line in read_lines(ruler.ruler_file(tmp_path))]
+    assert sorted(names) == ["epoch", "search"]
+
+
+def test_small_ratios_are_measured_from_the_beginning_to_the_end_of_a_run():
+    assert ruler.itinerary(["epoch", "umap", "one row", "rows"]) == [
+        *("epoch", "one row"),
+        *("umap", "epoch", "one row"),
+        *("rows", "epoch", "one row"),
+    ]
+
+
+def test_the_shortest_times_of_all_visits_count(monkeypatch, tmp_path):
+    seconds = iter([(3.0, 2.0), (2.5, 1.0), (2.0, 4.0)])
+    monkeypatch.setattr(ruler.Bench, "seconds", lambda bench, name: next(seconds))
+    ruler.measure(tmp_path, data="digits", only=["epoch"], tell=list)
+    (line,) = read_lines(ruler.ruler_file(tmp_path))
+    assert (line["seconds"], line["seconds_against"], line["ratio"]) == (2.0, 1.0, 2.0)
 
 
 def test_a_row_that_there_is_not_is_told_before_anything_is_measured(tmp_path):

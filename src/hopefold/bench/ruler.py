@@ -1,7 +1,9 @@
 """How near to the hardware's limit: what takes time, against what it would take at the least.
 
 Each row of the table times two works in turns, on the same threads, and gives the ratio of their
-shortest times. What cannot be measured for want of a package is told, and has no figure.
+shortest times. Rows of small ratios are visited several times in a run, since a processor that
+others use has bad minutes, which one of two works may feel more than the other. What cannot be
+measured for want of a package is told, and has no figure.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +67,9 @@ FAR, MARK = 1.8, "°"
 #: How the model is fitted whose transform and predict are timed.
 QUICK: dict[str, Any] = {"max_epochs": 1, "validation_fraction": 0}
 
-#: How often two works are done in turns: the machine's moods last for seconds, some for minutes.
-REPEATS = 40
+#: How often two works are done in turns, and in how many visits: the machine's moods last for
+#: seconds, some for minutes.
+REPEATS, VISITS = 40, 3
 
 Work = Callable[[], object]
 
@@ -118,6 +122,10 @@ PASSES_OF: dict[str, tuple[dict[str, Any], dict[str, bool]]] = {
 }
 
 
+#: What is visited several times: at the beginning, in the middle and at the end of a run.
+VISITED = (*PASSES_OF, "transform", "one row")
+
+
 def ruler_file(folder: Path) -> Path:
     """Where the measurements are."""
     return folder / "ruler.jsonl"
@@ -139,12 +147,19 @@ def measure(
     parts = replace(parts, X=_float32(parts.X), X_new=_float32(parts.X_new))
     measured = datetime.now(UTC).isoformat(timespec="seconds")
     bench = Bench(data, parts, many, repeats, tell)
-    for name in only or BARS:
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    far: dict[str, list[float]] = defaultdict(list)
+    visits = itinerary(only or BARS)
+    for place, name in enumerate(visits):
         before = far_reading()
         seconds = bench.seconds(name)
         if seconds is None:
             continue
-        mine, theirs = seconds
+        found[name].append(seconds)
+        far[name] += before, far_reading()
+        if name in visits[place + 1 :]:
+            continue
+        mine, theirs = (min(times) for times in zip(*found[name], strict=True))
         bar = BARS[name]
         ratio = theirs / mine if bar.faster else mine / theirs
         line = {
@@ -154,13 +169,22 @@ def measure(
             "ratio": ratio,
             "seconds": mine,
             "seconds_against": theirs,
-            "far_reading": min(before, far_reading()),
+            "far_reading": min(far[name]),
             "versions": versions(),
             "machine": machine(),
         }
         append(ruler_file(folder), json.dumps(line, sort_keys=True))
         told = f"{bar.tell(ratio)}, against {bar.against}; must reach {bar.tell(bar.ratio)}"
         tell(f"{bar.what}: {told}")
+
+
+def itinerary(names: Collection[str]) -> list[str]:
+    """The rows in the order in which they are measured, some of them several times."""
+    visited = [name for name in names if name in VISITED]
+    others = [name for name in names if name not in VISITED]
+    cuts = [round(leg * len(others) / (VISITS - 1)) for leg in range(VISITS)]
+    legs = [others[start:stop] for start, stop in pairwise(cuts)]
+    return [*visited, *(name for leg in legs for name in (*leg, *visited))]
 
 
 def far_reading(rounds: int = 40) -> float:
@@ -288,7 +312,8 @@ class Bench:
         return _shortest(lambda: neighbors.predict(self._new_rows), None, repeats=2)[0]
 
     def _shortest(self, work: Work, against: Work | None = None) -> tuple[float, float]:
-        return _shortest(work, against, repeats=self.repeats)
+        visits = VISITS if against else 1
+        return _shortest(work, against, repeats=-(-self.repeats // visits))
 
 
 def _model(**settings: Any) -> SHOPE:
