@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,9 +22,8 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
     a² + b² − 2ab loses digits when the points lie far from the origin.
     """
     if 0 < a.shape[1] <= FEW_COORDINATES:
-        columns = b.T.contiguous()
-        differences = (a[:, k, None] - columns[k] for k in range(a.shape[1]))
-        return reduce(torch.add, (difference.square() for difference in differences))
+        differences = a.T[:, :, None] - b.T.contiguous()[:, None]
+        return differences.square().sum(dim=0)
     centre = b.mean(dim=0).detach()
     a, b = a - centre, b - centre
     norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]

@@ -39,7 +39,7 @@ def collapse_onto_exemplars(
     Costs O(n z), and is a sum over points: shards of a batch may be averaged.
     """
     arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
-    return known(*exemplar_slopes(*arguments), y, exemplars)
+    return _exemplar_loss(*arguments, spread=False)
 
 
 def spread_over_exemplars(
@@ -58,7 +58,7 @@ def spread_over_exemplars(
     """
     if log_kernel is log_student:
         arguments = (y, labels, exemplars, exemplar_labels, weights, exemplar_weights)
-        return known(*exemplar_slopes(*arguments, spread=True), y, exemplars)
+        return _exemplar_loss(*arguments, spread=True)
     same_class = labels[:, None] == exemplar_labels[None, :]
     similarity = log_kernel(squared_distances(y, exemplars))
     if exemplar_weights is not None:
@@ -68,18 +68,16 @@ def spread_over_exemplars(
     return weighted_mean(surprise, weights)
 
 
-@torch.no_grad()
 def exemplar_slopes(
-    y: Float[Tensor, "n d"],
+    points: Float[Tensor, "n+z d"],
     labels: Int[Tensor, " n"],
-    exemplars: Float[Tensor, "z d"],
     exemplar_labels: Int[Tensor, " z"],
     weights: Float[Tensor, " n"] | None = None,
     exemplar_weights: Float[Tensor, " z"] | None = None,
     *,
     spread: bool = False,
-) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"], Float[Tensor, "z d"]]]:
-    r"""An exemplar loss, and its exact gradients to the points and to the exemplars.
+) -> tuple[Float[Tensor, ""], Float[Tensor, "n+z d"]]:
+    r"""An exemplar loss, and its exact gradient to the points, of which the last are exemplars.
 
     With W = 1/(1 + d) and the share r_i of row i in the loss, both losses have
 
@@ -89,7 +87,9 @@ def exemplar_slopes(
     them.
     """
     # An exemplar is a row and a point a column: few long rows are quicker than many short ones.
-    similarity = squared_distances(exemplars, y).add_(1).reciprocal_()
+    n_rows, columns = labels.shape[0], points.T.contiguous()
+    y, exemplars = columns[:, :n_rows], columns[:, n_rows:]
+    similarity = squared_distances(exemplars.T, y.T).add_(1).reciprocal_()
     mass = similarity if exemplar_weights is None else similarity * exemplar_weights[:, None]
     q = mass / mass.sum(dim=0)
     inside = torch.eq(labels, exemplar_labels[:, None], out=torch.empty_like(q))
@@ -97,12 +97,31 @@ def exemplar_slopes(
         inside.mul_(q)
     own = inside.sum(dim=0)
     p = inside.div_(own)
-    agreement = own.log_() if spread else (q * own).log_().mul_(p).sum(dim=0)
-    shares = 1 / len(y) if weights is None else weights / len(y)
+    shares = 1 / n_rows if weights is None else weights / n_rows
+    agreement = own.log() if spread else q.mul(own).log_().mul_(p)
+    value = agreement.mul_(shares).sum().neg_()
     push = similarity.mul_(q.sub_(p)).mul_(2 * shares)
-    to_points = torch.addcmul(exemplars.T @ push, push.sum(dim=0), y.T, value=-1).T
-    to_exemplars = torch.addcmul(push @ y, push.sum(dim=1, keepdim=True), exemplars, value=-1)
-    return agreement.mul_(shares).sum().neg_(), (to_points, to_exemplars)
+    gradient = torch.empty_like(columns)
+    torch.mm(exemplars, push, out=gradient[:, :n_rows]).addcmul_(push.sum(dim=0), y, value=-1)
+    torch.mm(y, push.T, out=gradient[:, n_rows:]).addcmul_(push.sum(dim=1), exemplars, value=-1)
+    return value, gradient.T
+
+
+def _exemplar_loss(
+    y: Tensor,
+    labels: Tensor,
+    exemplars: Tensor,
+    exemplar_labels: Tensor,
+    weights: Tensor | None,
+    exemplar_weights: Tensor | None,
+    *,
+    spread: bool,
+) -> Float[Tensor, ""]:
+    """An exemplar loss that autograd takes for a function of the points and the exemplars."""
+    points = torch.cat([y, exemplars]).detach()
+    others = (labels, exemplar_labels, weights, exemplar_weights)
+    value, gradient = exemplar_slopes(points, *others, spread=spread)
+    return known(value, gradient.tensor_split([len(y)]), y, exemplars)
 
 
 @torch.no_grad()

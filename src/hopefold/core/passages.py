@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 ALL = slice(None)
 
+#: Chosen once: to choose among its forms takes as long as a small work.
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+
 
 class Room:
     """Memory that is used again for the next batch, and the gradients to weights in it."""
@@ -91,7 +94,7 @@ class LayerPassage(Room):
         self._rows, self._input_mask = rows, _draw(rows, layer.input_dropout, masks)
         if self._input_mask is not None:
             self._rows = self.take("rows", rows.shape, rows)
-            n_thinned = len(self._input_mask)
+            n_thinned = self._input_mask.shape[0]
             torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
             self._rows[n_thinned:] = rows[n_thinned:]
         self._sums = self.take("sums", (n_rows, layer.C.shape[0]), rows)
@@ -101,7 +104,7 @@ class LayerPassage(Room):
         units = layer.multiply(sums, out=_part(self._units, new))
         self._mask = _draw(self._units, layer.dropout, masks)
         if self._mask is not None:
-            self._units[: len(self._mask)].mul_(self._mask)
+            self._units[: self._mask.shape[0]].mul_(self._mask)
         self._hidden = self._units
         if isinstance(layer, Sigmoids):
             self._hidden = self.take("hidden", (n_rows, layer.W.shape[0]), rows)
@@ -120,11 +123,11 @@ class LayerPassage(Room):
         kept = (self._hidden, self._units, self._sums, self._rows)
         hidden, units, sums, rows = (_part(values, slice(n_rows)) for values in kept)
         if isinstance(layer, Sigmoids):
-            torch.ops.aten.sigmoid_backward(rise, hidden, grad_input=rise)
+            _sigmoid_backward(rise, hidden, grad_input=rise)
             self.put("W", rise, units, bias="b", add=add)
             rise = torch.mm(rise, layer.W, out=units)
         if self._mask is not None:
-            rise[: len(self._mask)].mul_(self._mask)
+            rise[: self._mask.shape[0]].mul_(self._mask)
         self._rise = layer.multiply_back(sums, rise)
         self.put("C", self._rise, rows, bias="c", add=add)
 
@@ -208,7 +211,7 @@ class Passage(Room):
 
 def _part(values: Tensor, which: slice) -> Tensor:
     """Some rows; where they are all, no view is made, which takes as long as a small work."""
-    return values if which.stop in (None, len(values)) and not which.start else values[which]
+    return values if which.stop in (None, values.shape[0]) and not which.start else values[which]
 
 
 def _draw(values: Tensor, rate: float, masks: Masks | None) -> Tensor | None:

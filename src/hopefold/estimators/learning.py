@@ -404,7 +404,7 @@ class Attempt:
         if isinstance(self._learning_map, Pressed):
             self._learning_map.height = max(0.0, 1 - done / FLAT)
         whole, world = self._batch.whole, self._task.dealing.world
-        masks = self._chances.masks(seed, len(numbers), whole.places if whole else None)
+        masks = self._chances.masks(seed, numbers.shape[0], whole.places if whole else None)
         loss = self._loss(self._learning_map, self._batch, masks)
         if world.size > 1:
             assert isinstance(loss, Known)  # checked before the fit
@@ -445,8 +445,8 @@ class Attempt:
 
     def _fetch(self, which: ndarray) -> Batch:
         """Rows that are here, in memory that was that of the last ones."""
-        task, n_rows, n_exemplars = self._task, len(which), len(self.exemplars)
-        if len(self._table) < n_rows + n_exemplars:
+        task, n_rows, n_exemplars = self._task, len(which), self.exemplars.shape[0]
+        if self._table.shape[0] < n_rows + n_exemplars:
             self._table = self._table.new_empty(n_rows + n_exemplars, task.rows.n_features)
         if task.device.type == "cpu":
             task.rows.here(which, out=self._table[:n_rows])

@@ -112,9 +112,9 @@ class Batch:
 #: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
 Loss = Callable[[Any, Batch, Masks | None], Tensor | Known]
 
-#: From the points of rows and of exemplars below them to a loss, and its gradients to both: what is
+#: From the points of rows and of exemplars below them to a loss, and its gradient to them: what is
 #: here of them, such that all processes together have the whole.
-Measure = Callable[[Tensor, Batch], tuple[Tensor, tuple[Tensor, ...]]]
+Measure = Callable[[Tensor, Batch], tuple[Tensor, Tensor]]
 
 
 def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
@@ -145,44 +145,39 @@ def by_exemplars(*, spread: bool, nudge: float, structure: float = 0.0) -> Loss:
     exemplars without a class as they are.
     """
 
-    def collapse(y: Tensor, exemplars: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        labels, weights = batch.exemplar_labels, batch.exemplar_weights
-        arguments = (batch.labels, exemplars, labels, batch.weights, weights)
-        return exemplar_slopes(y, *arguments, spread=spread)
+    def collapse(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        weights = (batch.weights, batch.exemplar_weights)
+        return exemplar_slopes(points, batch.labels, batch.exemplar_labels, *weights, spread=spread)
 
-    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
-        y, exemplars = points.tensor_split([len(batch.labels)])
-        if not len(y):
-            return points.new_zeros(()), (y, torch.zeros_like(exemplars))
+    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        if not batch.labels.shape[0]:
+            return points.new_zeros(()), torch.zeros_like(points)
         of = partial(_with_structure, collapse, structure) if structure else collapse
-        value, slopes = of(y, exemplars, batch)
+        value, gradient = of(points, batch)
         if batch.whole is None:
-            return value, slopes
+            return value, gradient
         share = batch.whole.share
-        return value * share, tuple(slope.mul_(share) for slope in slopes)
+        return value * share, gradient.mul_(share)
 
     return _by_formulas(measure, nudge, with_exemplars=True)
 
 
 def _with_structure(
-    collapse: Callable[[Tensor, Tensor, Batch], tuple[Tensor, tuple[Tensor, ...]]],
-    structure: float,
-    y: Tensor,
-    exemplars: Tensor,
-    batch: Batch,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+    collapse: Measure, structure: float, points: Tensor, batch: Batch
+) -> tuple[Tensor, Tensor]:
     """Of rows and exemplars that have a class, the collapse; of all rows, whom they are near to."""
     assert batch.affinities is not None
-    classed, landmarks = exemplars.tensor_split([batch.n_classed])
+    n_rows, n_classed = batch.labels.shape[0], batch.n_classed
+    y, classed, landmarks = points.tensor_split([n_rows, n_rows + n_classed])
     value, (to_rows, to_landmarks) = landmark_slopes(y, landmarks, batch.affinities)
-    value, to_rows = value * structure, to_rows.mul_(structure)
-    to_classed = torch.zeros_like(classed)
-    if len(classed) and structure < 1:
-        loss, (pulls, to_classed) = collapse(y, classed, batch.without_landmarks())
+    gradient = torch.cat([to_rows, torch.zeros_like(classed), to_landmarks]).mul_(structure)
+    value = value * structure
+    if n_classed and structure < 1:
+        with_class = slice(n_rows + n_classed)
+        loss, pulls = collapse(points[with_class], batch.without_landmarks())
         value = value + (1 - structure) * loss
-        to_rows.add_(pulls, alpha=1 - structure)
-        to_classed.mul_(1 - structure)
-    return value, (to_rows, torch.cat([to_classed, to_landmarks.mul_(structure)]))
+        gradient[with_class].add_(pulls, alpha=1 - structure)
+    return value, gradient
 
 
 def _guessed(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
@@ -236,15 +231,14 @@ def by_pairs(
             slopes.index_add_(0, known, pull, alpha=1 - structure)
         return value, slopes
 
-    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         whole, x = batch.whole, batch.x if structure else None
         if whole is None:
-            value, slopes = of_all(points, x, batch.labels, batch.weights)
-            return value, (slopes,)
+            return of_all(points, x, batch.labels, batch.weights)
         everywhere = whole.gather(points)
         x = None if x is None else whole.gather(x)
         value, slopes = of_all(everywhere, x, whole.labels, whole.weights)
-        return value * whole.share, (slopes[whole.places],)
+        return value * whole.share, slopes[whole.places]
 
     return _by_formulas(measure, nudge, with_exemplars=False)
 
@@ -260,11 +254,11 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
     passages: dict[Any, Passage] = {}
     last: list[Batch] = []  # and the same with guesses: a line search comes back to them
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def loss(map_: Any, batch: Batch, masks: Masks | None) -> Known:
         if map_ not in passages:
             passages[map_] = Passage(map_)
-        passage, n_rows = passages[map_], len(batch.labels)
+        passage, n_rows = passages[map_], batch.labels.shape[0]
         rows = batch.table if with_exemplars else batch.x
         if with_exemplars:
             torch.mul(batch.exemplars, batch.varies, out=rows[n_rows:])
@@ -273,15 +267,16 @@ def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Los
             if not last or last[0] is not batch:
                 last[:] = batch, _guessed(points, batch)
             batch = last[1]
-        value, (pull, *on_exemplars) = measure(points, batch)
+        value, gradient = measure(points, batch)
         if nudge:
-            passage.back(pull.div_(2))
+            on_exemplars = gradient[n_rows:]
+            passage.back(gradient[:n_rows].div_(2))
             moved = _nudged(passage, rows, n_rows, nudge)
             anew = passage.forth(moved, new=slice(n_rows))
-            other, (pull, *too) = measure(torch.cat([anew, points[n_rows:]]), batch)
-            value, pull = (value + other) / 2, pull.div_(2)
-            on_exemplars = [(a + b).div_(2) for a, b in zip(on_exemplars, too, strict=True)]
-        passage.back(torch.cat([pull, *on_exemplars]) if on_exemplars else pull, add=nudge > 0)
+            other, gradient = measure(torch.cat([anew, points[n_rows:]]), batch)
+            gradient[n_rows:].add_(on_exemplars)
+            value, gradient = (value + other) / 2, gradient.div_(2)
+        passage.back(gradient, add=nudge > 0)
         slopes = passage.slopes
         if with_exemplars:
             to_exemplars = passage.to_rows(slice(n_rows, None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -96,40 +96,32 @@ class Adam:
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
         """One step of Adam; groups that wait stay as they are."""
         self.rate = self._learning_rate * self._slowness * one_cycle(progress)
-        parameters = _in_turn(self._groups, turn)
-        loss, gradients = value_and_gradients(closure(), parameters)
-        slopes = dict(zip(parameters, gradients, strict=True))
-        for decay in {self._decays[name] for name in turn}:  # fewer calls are quicker
-            alike = _in_turn(self._groups, [n for n in turn if self._decays[n] == decay])
-            self._move(alike, [_laid_out_like(p, slopes[p]) for p in alike], self.rate, decay)
+        loss, gradients = value_and_gradients(closure(), _in_turn(self._groups, turn))
+        slopes, decays = iter(gradients), {self._decays[name] for name in turn}
+        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:
+            parameters = _in_turn(self._groups, names)  # one call for all is quicker
+            laid_out = [_laid_out_like(parameter, next(slopes)) for parameter in parameters]
+            self._move(parameters, laid_out, self.rate, self._decays[names[0]])
         return loss
 
     @torch.no_grad()
     def _move(
         self, parameters: Sequence[Tensor], gradients: list[Tensor], rate: float, decay: float
     ) -> None:
-        """AdamW without what its class does besides, which takes as long for a small map."""
+        """AdamW without what torch does besides, which takes as long for a small map."""
         for parameter in parameters:
             if parameter not in self._moments:
                 self._moments[parameter] = self._no_moments(parameter)
-        steps, means, squares = zip(*(self._moments[p] for p in parameters), strict=True)
-        adamw(
-            list(parameters),
-            gradients,
-            list(means),
-            list(squares),
-            [],
-            list(steps),
-            fused=self._fused,
-            foreach=False,
-            amsgrad=False,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            lr=rate,
-            weight_decay=decay,
-            eps=1e-8,
-            maximize=False,
+        steps, means, squares = (
+            [*each] for each in zip(*(self._moments[p] for p in parameters), strict=True)
         )
+        how: dict[str, Any] = {"lr": rate, "beta1": BETAS[0], "beta2": BETAS[1], "eps": 1e-8}
+        how |= {"weight_decay": decay, "amsgrad": False, "maximize": False}
+        if self._fused:
+            torch._foreach_add_(steps, 1)
+            torch._fused_adamw_([*parameters], gradients, means, squares, [], steps, **how)
+        else:
+            adamw([*parameters], gradients, means, squares, [], steps, foreach=False, **how)
 
     def _no_moments(self, parameter: Tensor) -> Moments:
         steps = torch.zeros((), device=parameter.device if self._fused else "cpu")

@@ -111,6 +111,7 @@ class World:
                     dist.broadcast(held, src=0)
                 tensor.detach().copy_(held)
 
+    @torch.inference_mode()  # in which gradients are made, and only in it may they be written to
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Give each tensor the sum of all processes."""
         if self.size == 1:
