@@ -95,7 +95,9 @@ class Buffer:
         self._X, self._prepare = X, prepare
         self._mapped = np.asarray(X)  # a plain array of the same memory: quicker to take from
         self._shift, self._n_slots = sizes_of_buffer(X.shape[1])
-        self._rows = torch.empty(self._n_slots << self._shift, X.shape[1], dtype=torch.float32)
+        # NumPy asks for large pages, in which rows anywhere are found sooner; torch does not.
+        n_rows = self._n_slots << self._shift
+        self._rows = torch.from_numpy(np.empty((n_rows, X.shape[1]), dtype=np.float32))
         #: For each block, what takes the number of a row to its place here; `AWAY` if not held.
         self._offset = np.full(-(-len(X) >> self._shift), AWAY)
         self._block_in = np.full(self._n_slots, -1)
