@@ -7,7 +7,8 @@ turn it is, and how far the run has come.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,11 +30,12 @@ class Known(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """What Adam knows of a parameter: how many steps, and means of gradients and their squares."""
+    """What Adam knows of a group: how many steps it has taken, and means of gradients."""
 
     step: Tensor
-    exp_avg: Tensor
-    exp_avg_sq: Tensor
+    #: For each parameter, of its gradients and of their squares.
+    means: list[Tensor]
+    squares: list[Tensor]
 
 
 #: The loss of a batch; where the gradients do not come with it, autograd finds them.
@@ -90,63 +92,65 @@ class Adam:
         self._decays = {name: weight_decay if name == "map" else 0.0 for name in groups}
         self._fused = next(iter(groups["map"])).device.type in ("cpu", "cuda")
         self._slowness = 1.0
-        self._moments: dict[Tensor, Moments] = {}
+        self._moments = {name: self._no_moments(group) for name, group in groups.items()}
         self.rate: float | None = None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
         """One step of Adam; groups that wait stay as they are."""
         self.rate = self._learning_rate * self._slowness * one_cycle(progress)
         loss, gradients = value_and_gradients(closure(), _in_turn(self._groups, turn))
-        slopes, decays = iter(gradients), {self._decays[name] for name in turn}
-        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:
-            parameters = _in_turn(self._groups, names)  # one call for all is quicker
-            laid_out = [_laid_out_like(parameter, next(slopes)) for parameter in parameters]
-            self._move(parameters, laid_out, self.rate, self._decays[names[0]])
+        decays = {self._decays[name] for name in turn}
+        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:  # fewer are quicker
+            n_parameters = sum(len(self._groups[name]) for name in names)
+            self._move(names, gradients[:n_parameters], self.rate)
+            gradients = gradients[n_parameters:]
         return loss
 
     @torch.no_grad()
-    def _move(
-        self, parameters: Sequence[Tensor], gradients: list[Tensor], rate: float, decay: float
-    ) -> None:
+    def _move(self, names: Sequence[str], gradients: Sequence[Tensor], rate: float) -> None:
         """AdamW without what torch does besides, which takes as long for a small map."""
-        for parameter in parameters:
-            if parameter not in self._moments:
-                self._moments[parameter] = self._no_moments(parameter)
-        steps, means, squares = (
-            [*each] for each in zip(*(self._moments[p] for p in parameters), strict=True)
-        )
+        parameters, moments = _in_turn(self._groups, names), [self._moments[n] for n in names]
+        gradients = [*map(_laid_out_like, parameters, gradients)]
+        means = [mean for one in moments for mean in one.means]
+        squares = [square for one in moments for square in one.squares]
+        steps = [one.step for one in moments for _ in one.means]
         how: dict[str, Any] = {"lr": rate, "beta1": BETAS[0], "beta2": BETAS[1], "eps": 1e-8}
-        how |= {"weight_decay": decay, "amsgrad": False, "maximize": False}
+        how |= {"weight_decay": self._decays[names[0]], "amsgrad": False, "maximize": False}
+        if not self._fused:  # it counts steps itself
+            counts = [step.clone() for step in steps]
+            adamw(parameters, gradients, means, squares, [], counts, foreach=False, **how)
+        for one in moments:
+            one.step.add_(1)
         if self._fused:
-            torch._foreach_add_(steps, 1)
-            torch._fused_adamw_([*parameters], gradients, means, squares, [], steps, **how)
-        else:
-            adamw([*parameters], gradients, means, squares, [], steps, foreach=False, **how)
+            torch._fused_adamw_(parameters, gradients, means, squares, [], steps, **how)
 
-    def _no_moments(self, parameter: Tensor) -> Moments:
-        steps = torch.zeros((), device=parameter.device if self._fused else "cpu")
-        return Moments(steps, torch.zeros_like(parameter), torch.zeros_like(parameter))
+    def _no_moments(self, parameters: Sequence[Tensor]) -> Moments:
+        step = torch.zeros((), device=parameters[0].device if self._fused else "cpu")
+        means, squares = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
+        return Moments(step, means, squares)
 
     def memory(self) -> dict[str, Tensor]:
-        """The means of gradients and of their squares, of parameters that have taken a step."""
+        """The means of gradients and of their squares, by the parameters' numbers."""
         memory = {"slowness": torch.tensor(self._slowness, dtype=torch.float64)}
-        for number, parameter in enumerate(_in_turn(self._groups, tuple(self._groups))):
-            moments = self._moments.get(parameter)
-            for name, value in moments._asdict().items() if moments else ():
-                memory[f"{number}.{name}"] = value.clone()
-        return memory
+        return memory | {name: value.clone() for name, value in self._by_number()}
 
     def remember(self, memory: Mapping[str, Tensor]) -> None:
         """Take up what `memory` has told, in the parameters' own layout."""
         self._slowness = float(memory["slowness"])
-        self._moments.clear()
-        for number, parameter in enumerate(_in_turn(self._groups, tuple(self._groups))):
-            if f"{number}.step" in memory:
-                moments = self._no_moments(parameter)
-                for name, value in moments._asdict().items():
-                    known = memory[f"{number}.{name}"]
-                    value.copy_(known if value.ndim else known.squeeze())  # a file has no scalars
-                self._moments[parameter] = moments
+        for name, value in self._by_number():
+            if name not in memory:  # of a parameter that had not taken a step
+                value.zero_()
+            else:
+                value.copy_(memory[name] if value.ndim else memory[name].squeeze())  # as in a file
+
+    def _by_number(self) -> Iterator[tuple[str, Tensor]]:
+        """All that is remembered, under the names that it has in a checkpoint."""
+        numbers = count()
+        for step, means, squares in self._moments.values():
+            for mean, square, number in zip(means, squares, numbers, strict=False):
+                yield f"{number}.step", step
+                yield f"{number}.exp_avg", mean
+                yield f"{number}.exp_avg_sq", square
 
     def slow_down(self) -> bool:
         """A quarter of the step from now on, a few times."""
@@ -215,7 +219,7 @@ def one_cycle(progress: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
 
 
-def _in_turn(groups: Groups, turn: Sequence[str]) -> list[nn.Parameter]:
+def _in_turn(groups: Groups, turn: Sequence[str]) -> list[Tensor]:
     return [parameter for name in turn for parameter in groups[name]]
 
 
@@ -231,7 +235,7 @@ def _flatten(tensors: Sequence[Tensor]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _write(vector: np.ndarray, parameters: Sequence[nn.Parameter]) -> None:
+def _write(vector: np.ndarray, parameters: Sequence[Tensor]) -> None:
     flat = torch.from_numpy(np.ascontiguousarray(vector))
     with torch.no_grad():
         parts = torch.split(flat, [parameter.numel() for parameter in parameters])
