@@ -39,8 +39,8 @@ if __name__ == "__main__":
         before = far_reading()
         alone, read = (1e6 * seconds_of_adam(read=read) for read in (False, True))
         print(
-            f"others' numbers take {before:.1f} to {far_reading():.1f} times as long to read as own "
-            f"ones: a step {alone:.0f} µs, {read:.0f} µs where one processor has read all weights",
+            f"others' numbers take {before:.1f} to {far_reading():.1f} times as long to read as own"
+            f" ones: a step {alone:.0f} µs, {read:.0f} µs where one processor has read all weights",
             flush=True,
         )
         time.sleep(1)
