@@ -86,13 +86,18 @@ def board_with(pid):
     return Board(torch.zeros(2, 2, 3), np.zeros((2, 1), int), [os.getpid(), pid])
 
 
-def test_a_process_that_is_gone_is_not_waited_for():
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+@pytest.mark.parametrize("reaped", [True, False])
+def test_a_process_that_is_gone_is_not_waited_for(reaped):
+    """Whether or not its parent, which is this process, has looked how it ended."""
+    gone = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    gone.stdout.read()  # until it ends
+    if reaped:
+        gone.wait()
     begun = time.monotonic()
     with pytest.raises(LostProcess, match=f"process {gone.pid} is gone"):
         board_with(gone.pid).add_up(0, [torch.ones(3)])
     assert time.monotonic() - begun < 10
+    gone.communicate()
 
 
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(monkeypatch):

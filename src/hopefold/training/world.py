@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -42,9 +43,9 @@ SHARES_MEMORY = hasattr(os, "memfd_create") and platform.machine() in ("x86_64",
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
 
-#: How many seconds it keeps looking for them, since to fall asleep and be woken takes long, and how
-#: many it sleeps between two looks from then on.
-AWAKE, NAP = 2e-3, 1e-4
+#: How many seconds it keeps looking for them, since to fall asleep and be woken takes long, how many
+#: it sleeps between two looks from then on, and after how many it asks whether they live.
+AWAKE, NAP, PULSE = 2e-3, 1e-4, 0.05
 
 #: Bytes from where one process counts to where the next one does: what is nearer goes to and fro
 #: between processors together.
@@ -201,7 +202,7 @@ class Board:
 
     def _await_all(self) -> None:
         """Until all have written as often as this process."""
-        begun = time.monotonic()
+        begun, looked = time.monotonic(), 0.0
         for pid, theirs in zip(self.pids, self.written, strict=True):
             while theirs[0] < self.times:
                 waited = time.monotonic() - begun
@@ -209,6 +210,9 @@ class Board:
                     os.sched_yield()  # to one that has no processor for itself
                     continue
                 time.sleep(NAP)
+                if waited < looked + PULSE:
+                    continue
+                looked = waited
                 if not _is_alive(pid):
                     raise _lost(f"process {pid} is gone")
                 if waited > PATIENCE.total_seconds():
@@ -216,11 +220,12 @@ class Board:
 
 
 def _is_alive(pid: int) -> bool:
+    """Does it run, or could it? One that has ended stays listed until its parent has looked."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
         return False
-    return True
+    return status.rpartition(") ")[2][:1] not in ("Z", "X")
 
 
 #: The board of this process by the number and kind of what is on it; None where there can be none.
