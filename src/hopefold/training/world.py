@@ -43,8 +43,8 @@ SHARES_MEMORY = hasattr(os, "memfd_create") and platform.machine() in ("x86_64",
 #: How long a process waits for the others before it gives up: reading may take its time.
 PATIENCE = timedelta(minutes=30)
 
-#: How many seconds it keeps looking for them, since to fall asleep and be woken takes long, how many
-#: it sleeps between two looks from then on, and after how many it asks whether they live.
+#: How many seconds it keeps looking for them, since to fall asleep and be woken takes long, how
+#: many it sleeps between two looks from then on, and after how many it asks whether they live.
 AWAKE, NAP, PULSE = 2e-3, 1e-4, 0.05
 
 #: Bytes from where one process counts to where the next one does: what is nearer goes to and fro
