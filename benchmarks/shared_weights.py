@@ -7,11 +7,12 @@ read by both takes long to write. A virtual machine may be moved from one state 
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import torch
 
-from hopefold.bench.ruler import far_reading
+from hopefold.bench.ruler import far_reading, seconds_of
 
 N_WEIGHTS, STEPS, ROUNDS = 486_000, 40, 10
 
@@ -21,16 +22,15 @@ def seconds_of_adam(*, read: bool) -> float:
     n_threads = torch.get_num_threads()
     weights, slopes, means, squares = (torch.rand(N_WEIGHTS) for _ in range(4))
     tensors = [weights], [slopes], [means], [squares], [], [torch.ones(())]
-    how = {"beta1": 0.9, "beta2": 0.99, "weight_decay": 0.0, "eps": 1e-8}
+    how = {"lr": 1e-4, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.0, "eps": 1e-8}
+    step = partial(torch._fused_adamw_, *tensors, **how, amsgrad=False, maximize=False)
     seconds = []
     for _ in range(STEPS):
         if read:
             torch.set_num_threads(1)
             weights.sum()
             torch.set_num_threads(n_threads)
-        begun = time.perf_counter()
-        torch._fused_adamw_(*tensors, lr=1e-4, amsgrad=False, maximize=False, **how)
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(seconds_of(step))
     return float(np.median(seconds))
 
 
