@@ -13,12 +13,12 @@ import torch
 from hopefold import HOPE, SHOPE
 from hopefold.core.maps import SigmoidHighOrder
 from hopefold.core.masks import Chances
-from hopefold.estimators.losses import Batch, Whole, by_exemplars, by_pairs
-from hopefold.training import world as world_module
+from hopefold.fitting.losses import Batch, Whole, by_exemplars, by_pairs
+from hopefold.training import distributed as world_module
+from hopefold.training.distributed import Dealing, this_world
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
-from hopefold.training.world import Dealing, this_world
 
 #: 101 rows in batches of 10: the last one has 1 row or 11, and some processes none.
 N_ROWS, N_FEATURES = 101, 5

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as serialise
 
-from hopefold import store
 from hopefold.errors import BrokenFile, HopefoldError, InvalidParameter, NoSuchFolder
+from hopefold.persistence import store
 
 MANIFEST = {"kind": "toy", "names": ["ä", "</script>", "\u0000"]}
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([1, 2])}

@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from hopefold import store
 from hopefold.bench.soaks import writes
 from hopefold.errors import CannotWrite
+from hopefold.persistence import store
 
 #: Write a megabyte, with a limit of half of it.
 BEYOND_THE_LIMIT = """
 import resource, sys
-from hopefold.store import write_atomically
+from hopefold.persistence.store import write_atomically
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, 2**19))
 try:
     write_atomically(sys.argv[1], bytes(2**20))

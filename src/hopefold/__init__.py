@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hopefold.errors import HopefoldError as HopefoldError
-    from hopefold.estimators.files import load as load
     from hopefold.estimators.hope import HOPE as HOPE
     from hopefold.estimators.hope import SHOPE as SHOPE
+    from hopefold.persistence.model_files import load as load
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "HOPE": "hopefold.estimators.hope",
     "SHOPE": "hopefold.estimators.hope",
-    "load": "hopefold.estimators.files",
+    "load": "hopefold.persistence.model_files",
     "HopefoldError": "hopefold.errors",
 }
 __all__ = ["HOPE", "SHOPE", "HopefoldError", "load"]

@@ -11,16 +11,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
+from hopefold import checks
 from hopefold.core.neighbors import decide, nearest, vote
+from hopefold.data import validation
+from hopefold.data.fingerprints import share_seen
 from hopefold.data.rows import Rows
-from hopefold.data.seen import share_seen
 from hopefold.errors import ChanceWarning, InvalidParameter, UnstableInteractionsWarning
-from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.explaining import Explaining, check_explains
-from hopefold.estimators.files import size_of
-from hopefold.estimators.structure import trust
-from hopefold.estimators.terms import Interactions
+from hopefold.explain.term_tables import Interactions
+from hopefold.fitting.landmarks import trust
+from hopefold.persistence.model_files import size_of
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -124,11 +125,11 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
 
     """
     marker = getattr(model, "missing_label", ())
-    if not checks.is_marker(marker):
+    if not validation.is_marker(marker):
         if len(getattr(model, "classes_", "?")):
             return np.ones(len(y), bool)
         marker = None
-    return checks.split_labels(y, marker, len(y))[1]
+    return validation.split_labels(y, marker, len(y))[1]
 
 
 class Calibration(NamedTuple):
@@ -260,7 +261,7 @@ def permutation_test(
         raise InvalidParameter(
             "the test compares held-out errors, but validation_fraction=0: set it, e.g. to 0.1."
         )
-    random = checks.check_seed(random_state)
+    random = validation.check_seed(random_state)
     labels = np.asarray(y)
     shuffled = [labels, *(random.permutation(labels) for _ in range(n_permutations))]
     with warnings.catch_warnings():

@@ -8,8 +8,8 @@ import torch
 
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
-from hopefold.estimators.learning import Task
-from hopefold.estimators.losses import Batch
+from hopefold.fitting.learning import Task
+from hopefold.fitting.losses import Batch
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 
 from hopefold.baselines import Autoencoder
-from hopefold.estimators.learning import Start
+from hopefold.fitting.learning import Start
 
 
 @pytest.fixture(scope="module")

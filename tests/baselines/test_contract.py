@@ -25,7 +25,7 @@ from hopefold.baselines import (
     ParametricTSNE,
 )
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.files import KINDS
+from hopefold.persistence.model_files import KINDS
 
 DEEP = {"hidden_layer_sizes": (8,), "pretraining_epochs": 1, "max_epochs": 3}
 SHORT = {"max_epochs": 5}

@@ -14,7 +14,7 @@ from hopefold.baselines import Autoencoder, DeepMCML, DeepNCA, ParametricTSNE, d
 from hopefold.baselines.deep import Restoration
 from hopefold.core.maps import Deep, HighOrder
 from hopefold.core.masks import Chances
-from hopefold.estimators.learning import Start
+from hopefold.fitting.learning import Start
 
 TWO_LAYERS = {"hidden_layer_sizes": (12, 10)}
 

@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import oracles
 from hopefold.baselines import LDA, LMNN, MCML, NCA, SNC
 from hopefold.baselines.projection import discriminants
-from hopefold.estimators.learning import hold_out
+from hopefold.fitting.learning import hold_out
 
 
 @pytest.mark.parametrize("scale", ["auto", "standard", "range", None])

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from cells import QUICK, with_gaps, write_cells
-from hopefold import SHOPE, store
+from hopefold import SHOPE
+from hopefold.persistence import store
 
 FIT = ("fit", "cells.csv", "--label", "type", "-o", "m.hope")
 

@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 from hopefold.cli import declared, options
-from hopefold.estimators.files import KINDS
+from hopefold.persistence.model_files import KINDS
 
 HOPEFOLD = (sys.executable, "-m", "hopefold")
 VERBS = (

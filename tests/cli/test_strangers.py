@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from cells import write_cells
-from hopefold import store
 from hopefold.bench.soaks.forgery import forged
+from hopefold.persistence import store
 
 
 def test_info_of_forged_files_is_told_or_is_a_mistake_and_never_a_bug(run, cells_model, here):

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from hopefold.bench.untied import UntiedSigmoidHighOrder
+from hopefold.core.backprop import Passage
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.core.masks import Chances
-from hopefold.core.passages import Passage
 
 DROPOUT = {"input_dropout": 0.4, "dropout": 0.3}
 MAPS = {

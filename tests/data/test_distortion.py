@@ -11,7 +11,7 @@ from hopefold.core.masks import Chances
 from hopefold.data.distortion import DISTORTIONS, distort
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.losses import Batch, of_distorted_images
+from hopefold.fitting.losses import Batch, of_distorted_images
 
 SHAPE = (12, 9)
 

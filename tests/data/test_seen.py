@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from hopefold import SHOPE, load
-from hopefold.data.seen import KEPT, fingerprints, share_seen, sketch
+from hopefold.data.fingerprints import KEPT, fingerprints, share_seen, sketch
 from hopefold.evaluation import share_learned
 
 

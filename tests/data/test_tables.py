@@ -221,7 +221,7 @@ def test_a_table_that_was_read_otherwise_is_refused(cells, tmp_path):
 
 
 def test_a_file_whose_columns_do_not_fit_its_features_is_refused(cells, tmp_path):
-    from hopefold import store
+    from hopefold.persistence import store
 
     table = read_table(cells, "type", ids=["cell"], encode=True)
     SHOPE(max_epochs=1, n_factors=5, n_units=5).fit(table).save(tmp_path / "m.hope")

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from hopefold import HOPE, SHOPE, HopefoldError
 from hopefold.baselines import NCA
-from hopefold.estimators import checks, embedding
+from hopefold.data import validation
+from hopefold.inference import embedding
 
 QUICK = {"n_factors": 10, "max_epochs": 5, "random_state": 0}
 X = np.random.RandomState(0).normal(size=(40, 3))
@@ -87,8 +88,8 @@ def test_large_values_are_looked_at_once(monkeypatch):
     from_zero = 1e30 * np.abs(X) * (np.arange(40) > 0)[:, None]
     model = SHOPE(**QUICK, scale="range").fit(from_zero.astype(np.float32), Y)
     monkeypatch.setattr(embedding, "BLOCK", 12)
-    looked, original = [], checks.check_finite
-    monkeypatch.setattr(checks, "check_finite", lambda *of: looked.append(original(*of)))
+    looked, original = [], validation.check_finite
+    monkeypatch.setattr(validation, "check_finite", lambda *of: looked.append(original(*of)))
     model.transform(np.full((40, 3), 1e38, dtype=np.float32))
     assert len(looked) == 1
 

@@ -15,8 +15,9 @@ from sklearn.datasets import load_digits, make_blobs
 from hopefold import HOPE, SHOPE, load
 from hopefold.data.scaling import Scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.budget import is_handy, pack, pack_scale, round_values, unpack_scale
 from hopefold.evaluation import kept_by_model, operations
+from hopefold.fitting.size_budget import is_handy
+from hopefold.persistence.quantization import pack, pack_scale, round_values, unpack_scale
 
 QUICK = {"max_epochs": 3, "random_state": 0}
 

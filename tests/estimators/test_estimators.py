@@ -12,9 +12,9 @@ from sklearn.datasets import load_wine
 from hopefold import HOPE, SHOPE
 from hopefold.core.maps import Pressed
 from hopefold.errors import NoValidationWarning, RareClassWarning
-from hopefold.estimators import embedding
-from hopefold.estimators.learning import hold_out
 from hopefold.evaluation import knn_error
+from hopefold.fitting.learning import hold_out
+from hopefold.inference import embedding
 
 QUICK = {"n_factors": 20, "max_epochs": 15, "random_state": 0}
 REFERENCES = pytest.mark.parametrize("exemplars", ["joint", "kmeans", None])

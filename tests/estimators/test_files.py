@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from hopefold import HOPE, SHOPE, load, store
+from hopefold import HOPE, SHOPE, load
 from hopefold.errors import BrokenFile, InvalidType
+from hopefold.persistence import store
 
 QUICK = {"n_factors": 20, "max_epochs": 10, "random_state": 0}
 

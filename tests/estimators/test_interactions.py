@@ -150,7 +150,7 @@ def test_blocks_of_rows_give_the_same_as_all_at_once(table, monkeypatch):
     model = SHOPE(random_state=0, max_epochs=3).fit(X, y)
     whole = model.interactions(5, X, y)
     monkeypatch.setattr("hopefold.data.disk.CHUNK", 8 * 4 * 7)
-    monkeypatch.setattr("hopefold.estimators.contributions.BLOCK", 50)
+    monkeypatch.setattr("hopefold.explain.contributions.BLOCK", 50)
     parts = model.interactions(5, X, y)
     np.testing.assert_allclose(parts.deviations, whole.deviations)
     np.testing.assert_allclose(parts.shifts, whole.shifts)

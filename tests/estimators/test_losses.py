@@ -11,7 +11,7 @@ import torch
 from hopefold.core import objectives
 from hopefold.core.maps import Products, SigmoidHighOrder
 from hopefold.core.masks import Chances
-from hopefold.estimators.losses import Batch, by_exemplars, by_pairs, onto_exemplars, onto_pairs
+from hopefold.fitting.losses import Batch, by_exemplars, by_pairs, onto_exemplars, onto_pairs
 
 ON_EXEMPLARS = {
     "collapse": (objectives.collapse_onto_exemplars, {"spread": False}),

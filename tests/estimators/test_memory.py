@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 
 from hopefold import HOPE, SHOPE
 from hopefold.errors import NotEnoughMemory
-from hopefold.estimators import memory
+from hopefold.fitting import memory
 
 
 def run(code, *arguments):

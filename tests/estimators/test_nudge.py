@@ -15,7 +15,7 @@ from hopefold.core.objectives import collapse_onto_exemplars
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.losses import Batch, by_exemplars, onto_exemplars
+from hopefold.fitting.losses import Batch, by_exemplars, onto_exemplars
 
 LENGTH = 0.3
 

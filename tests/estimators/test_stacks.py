@@ -8,11 +8,13 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from hopefold import HOPE, SHOPE, load, store
+from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder, Stacked
 from hopefold.errors import BrokenFile, InvalidParameter
-from hopefold.estimators import memory, structured
+from hopefold.estimators import structured
 from hopefold.evaluation import interaction_stability
+from hopefold.fitting import memory
+from hopefold.persistence import store
 
 SMALL = {"n_units": (12, 8), "n_factors": (10, 6), "order": (2, 3), "random_state": 0}
 

@@ -9,10 +9,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from hopefold import SHOPE, load, store
+from hopefold import SHOPE, load
 from hopefold.baselines import DeepMCML
 from hopefold.bench.soaks import forgery, strangers
 from hopefold.errors import BrokenFile
+from hopefold.persistence import store
 
 #: Far more than a model of these tests takes, and far less than what the files ask for.
 LITTLE = 30 * 2**20

@@ -22,8 +22,8 @@ from hopefold.core.maps import SigmoidHighOrder
 from hopefold.core.objectives import guess_classes, shares_of_classes
 from hopefold.data.tables import read_table
 from hopefold.errors import InvalidInput, InvalidParameter, MarkerWarning
-from hopefold.estimators.losses import Batch, Belief, by_exemplars, by_pairs
 from hopefold.evaluation import trustworthiness
+from hopefold.fitting.losses import Batch, Belief, by_exemplars, by_pairs
 
 QUICK = {"n_factors": 40, "n_units": 40, "random_state": 0}
 METHODS = pytest.mark.parametrize("method", [SHOPE, HOPE], ids=["S-HOPE", "HOPE"])

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from hopefold import HOPE, SHOPE, load
 from hopefold.baselines import LDA
 from hopefold.errors import ChanceWarning, InvalidParameter
-from hopefold.estimators.checks import CHANCE, warn_of_bad_refit, warn_of_chance
 from hopefold.evaluation import permutation_test
+from hopefold.fitting.chance import CHANCE, warn_of_bad_refit, warn_of_chance
 from hopefold.training.loop import Run
 
 QUICK = {"max_epochs": 10, "random_state": 0}

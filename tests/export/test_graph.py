@@ -22,8 +22,8 @@ from hopefold import HOPE, SHOPE
 from hopefold.core.maps import Products
 from hopefold.data.tables import read_table
 from hopefold.errors import CannotExport, MissingPackage
-from hopefold.estimators.budget import round_values
 from hopefold.export import formula, graph, to_onnx
+from hopefold.persistence.quantization import round_values
 
 QUICK = {"n_factors": 6, "n_units": 5, "max_epochs": 1, "random_state": 0}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_iris
 
-from hopefold import HOPE, SHOPE, store
+from hopefold import HOPE, SHOPE
+from hopefold.persistence import store
 
 HERE = Path(__file__).parent
 

@@ -16,8 +16,8 @@ from pyarrow import parquet
 
 import several
 from hopefold.errors import LostProcess
-from hopefold.training import world
-from hopefold.training.world import Board
+from hopefold.training import distributed
+from hopefold.training.distributed import Board
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 
@@ -101,6 +101,6 @@ def test_a_process_that_is_gone_is_not_waited_for(reaped):
 
 
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(world, "PATIENCE", timedelta(seconds=0.1))
+    monkeypatch.setattr(distributed, "PATIENCE", timedelta(seconds=0.1))
     with pytest.raises(LostProcess, match=f"nothing is heard of process {os.getpid()}"):
         board_with(os.getpid()).add_up(0, [torch.ones(3)])

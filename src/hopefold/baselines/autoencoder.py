@@ -12,8 +12,8 @@ from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.maps import EncoderDecoder
 from hopefold.core.masks import Masks
-from hopefold.estimators.learning import Start, Task
-from hopefold.estimators.losses import Batch, Loss
+from hopefold.fitting.learning import Start, Task
+from hopefold.fitting.losses import Batch, Loss
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from hopefold import checks
 from hopefold.core.maps import Deep
 from hopefold.core.masks import Chances, drop
 from hopefold.errors import InvalidParameter
-from hopefold.estimators import checks
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
-from hopefold.estimators.learning import Start, Task
+from hopefold.fitting.learning import Start, Task
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training

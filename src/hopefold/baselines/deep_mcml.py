@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.core.objectives import collapse_onto_pairs
-from hopefold.estimators.learning import Task
-from hopefold.estimators.losses import Loss, onto_pairs
+from hopefold.fitting.learning import Task
+from hopefold.fitting.losses import Loss, onto_pairs
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.neighbors import kneighbors_graph
 
+from hopefold import checks
 from hopefold.baselines.projection import ClosedForm
-from hopefold.estimators import checks
 
 if TYPE_CHECKING:
     from numpy import ndarray

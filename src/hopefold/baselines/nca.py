@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
+from hopefold import checks
 from hopefold.baselines.projection import (
     ClosedForm,
     LinearGradient,
@@ -16,9 +17,8 @@ from hopefold.baselines.projection import (
 )
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.neighborhoods import miss_neighbors
-from hopefold.estimators import checks
-from hopefold.estimators.learning import Learned, Task
-from hopefold.estimators.losses import Loss, onto_pairs
+from hopefold.fitting.learning import Learned, Task
+from hopefold.fitting.losses import Loss, onto_pairs
 
 if TYPE_CHECKING:
     from numpy import ndarray

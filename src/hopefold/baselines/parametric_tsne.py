@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from torch import Tensor
 
+from hopefold import checks
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.baselines.projection import WEIGHTS_JUDGE_ONLY
 from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import input_affinities, match_affinities
-from hopefold.estimators import checks
-from hopefold.estimators.learning import Task
-from hopefold.estimators.losses import Batch, Loss
+from hopefold.fitting.learning import Task
+from hopefold.fitting.losses import Batch, Loss
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -14,7 +14,7 @@ from torch import nn
 from hopefold.core.maps import Linear
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Learned, Start, Task, judge, start_exemplars
+from hopefold.fitting.learning import Learned, Start, Task, judge, start_exemplars
 from hopefold.training.loop import Run
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from hopefold import checks
 from hopefold.baselines.projection import LinearGradient
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.objectives import spread_over_exemplars
-from hopefold.estimators import checks
-from hopefold.estimators.learning import Task
-from hopefold.estimators.losses import Loss, onto_exemplars
+from hopefold.fitting.learning import Task
+from hopefold.fitting.losses import Loss, onto_exemplars
 
 if TYPE_CHECKING:
     from numpy import ndarray

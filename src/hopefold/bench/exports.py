@@ -24,11 +24,11 @@ from hopefold.bench.run import Tell
 from hopefold.bench.speed import all_on_one_thread
 from hopefold.bench.tables import NOT_RUN, markdown
 from hopefold.errors import CannotExport
-from hopefold.estimators.files import size_of
 from hopefold.estimators.hope import HOPE, SHOPE
 from hopefold.evaluation import seconds_in_turns
 from hopefold.export import compiling, graph, source, to_c, to_onnx
 from hopefold.export.formula import formula_of
+from hopefold.persistence.model_files import size_of
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -25,8 +25,8 @@ from hopefold.bench.records import alike
 from hopefold.bench.run import Tell
 from hopefold.errors import InvalidParameter
 from hopefold.evaluation import exemplar_distances, knn_error
+from hopefold.persistence.store import write_atomically
 from hopefold.report.figures import Panel, draw_galleries, draw_maps
-from hopefold.store import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

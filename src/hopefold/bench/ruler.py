@@ -38,12 +38,12 @@ from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
 from hopefold.estimators.hope import SHOPE
-from hopefold.estimators.learning import begin
 from hopefold.evaluation import knn_error, seconds_in_turns
+from hopefold.fitting.learning import begin
+from hopefold.training.distributed import ALL_MINE, Dealing
 from hopefold.training.loop import minimise
 from hopefold.training.optimizers import Known
 from hopefold.training.progress import Progress
-from hopefold.training.world import ALL_MINE, Dealing
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -281,7 +281,7 @@ def work(n_rows: int) -> None:
 
     from hopefold.bench.ruler import Work, one_pass
     from hopefold.estimators.hope import SHOPE
-    from hopefold.training.world import Dealing, this_world
+    from hopefold.training.distributed import Dealing, this_world
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     world = this_world()

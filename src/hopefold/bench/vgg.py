@@ -20,7 +20,7 @@ from sklearn.utils import gen_batches
 from torch import nn
 from torch.nn import functional
 
-from hopefold import store
+from hopefold.persistence import store
 
 if TYPE_CHECKING:
     from jaxtyping import Float

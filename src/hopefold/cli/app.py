@@ -168,6 +168,6 @@ def _show_our_warnings() -> None:
 
 def _warn(text: str) -> None:
     """Of several processes, the first one speaks."""
-    world = sys.modules.get("hopefold.training.world")
+    world = sys.modules.get("hopefold.training.distributed")
     if world is None or world.this_world().is_first:
         _say(text)

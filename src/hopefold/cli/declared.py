@@ -18,7 +18,7 @@ from typing import Any
 import hopefold
 
 PACKAGE = Path(hopefold.__file__).parent
-FILES = "hopefold.estimators.files"
+FILES = "hopefold.persistence.model_files"
 PARAMETERS = "hopefold.estimators.parameters"
 
 #: A parameter that a class's docstring tells itself: name, kind, prose.

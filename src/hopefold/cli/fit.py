@@ -49,7 +49,7 @@ def fit(
     kind = options.find_method(method)
     shape = options.image_shape(parameters.pop("image_shape"))
     settings = {"verbose": 1} | options.settings_of(kind, parameters)
-    from hopefold.training.world import this_world
+    from hopefold.training.distributed import this_world
 
     world = this_world()
     world.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
@@ -119,7 +119,7 @@ def read(
     if wishes.get("labelled", True):
         _check_classes(reading.labels_of(table, data), data)
     if shape is not None and table.image_shape is None:
-        from hopefold.estimators.checks import check_pixels
+        from hopefold.data.validation import check_pixels
 
         check_pixels(shape, table.X.shape[1])
         columns = replace(table.columns, image_shape=shape)
@@ -139,7 +139,7 @@ def _check_classes(y: ndarray, data: Path) -> None:
 
 def make(kind: str, settings: Mapping[str, Any], table: Table | None = None) -> Any:
     """The estimator; what it has to know of the table is told."""
-    from hopefold.estimators.files import KINDS
+    from hopefold.persistence.model_files import KINDS
 
     settings = dict(settings)
     if table is not None and "image_shape" in declared.parameters(kind):

@@ -17,7 +17,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="The whole manifest.")] = False,
 ) -> None:
     """Show what is in a model file, and whether it is whole."""
-    from hopefold import store
+    from hopefold.persistence import store
 
     reading.check_file(model)
     manifest, tensors = store.read(model)

@@ -98,7 +98,7 @@ def interactions(
 
 def _names(fitted: Any) -> tuple[str, ...] | None:
     """Pixels by their places; None for the model's own names."""
-    from hopefold.estimators.terms import pixel_names
+    from hopefold.explain.term_tables import pixel_names
 
     shape = reading.columns_of(fitted).image_shape
     if hasattr(fitted, "feature_names_in_") or not shape:
@@ -107,7 +107,7 @@ def _names(fitted: Any) -> tuple[str, ...] | None:
 
 
 def _show(found: Any, fitted: Any) -> None:
-    from hopefold.estimators.terms import UNITS
+    from hopefold.explain.term_tables import UNITS
 
     by = "what they contribute on the rows" if found.deviations is not None else "their weight"
     on_screen = ("term", "weight", *(f"y{n + 1}" for n in range(found.coefficients.shape[1])))
@@ -144,7 +144,7 @@ def _draw(
     *,
     by_order: bool,
 ) -> None:
-    from hopefold.estimators.checks import check_pixels
+    from hopefold.data.validation import check_pixels
     from hopefold.report import drivers
 
     if shape is not None:

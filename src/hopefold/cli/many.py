@@ -17,7 +17,7 @@ from hopefold.errors import CannotWrite, InvalidParameter, NoSuchFolder
 #: Written last: where it is, all parts are. Readers of Parquet folders pass over such a name.
 MANIFEST = "_manifest.json"
 
-#: What a write that was killed may have left (`hopefold.store.write_atomically`).
+#: What a write that was killed may have left (`hopefold.persistence.store.write_atomically`).
 LEFT_BEHIND = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{12}\.part")
 
 

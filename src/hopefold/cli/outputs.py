@@ -73,7 +73,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def write(path: Path, content: bytes) -> None:
     """The whole file, or the one that was there before."""
-    from hopefold.store import write_atomically
+    from hopefold.persistence.store import write_atomically
 
     if path == STDOUT:
         with writing(path):

@@ -93,7 +93,7 @@ def plan(base: Path, files: Sequence[Path], folder: Path, note: Mapping[str, Any
 
 def make(part: Part, *, model: Any, wishes: Mapping[str, Any]) -> str:
     """Make one part, whole or not at all. What a worker does."""
-    from hopefold.store import write_atomically
+    from hopefold.persistence.store import write_atomically
 
     table = reading.read_for(model, part.source, may_be_empty=True, **wishes)
     said = results.RESULTS[part.note["verb"]](model, table)

@@ -75,7 +75,7 @@ def read_for(
 ) -> Table:
     """The rows of a table as the model was fitted on them."""
     from hopefold.data.tables import read_table
-    from hopefold.estimators.checks import is_missing
+    from hopefold.data.validation import is_missing
 
     columns = columns_of(model)
     table = read_table(
@@ -102,7 +102,7 @@ def read_for(
 
 def labelled(model: Any, table: Table, data: Path) -> Table:
     """The rows that have a label, with labels as the model writes them."""
-    from hopefold.data.gaps import some_rows
+    from hopefold.data.missing_values import some_rows
     from hopefold.evaluation import labelled_rows
 
     y = labels_of(table, data, model.classes_ if len(model.classes_) else None)

@@ -48,6 +48,6 @@ def with_ids(table: Table, results: Results) -> Results:
 
 
 def _said(model: Any, verb: str, table: Table) -> Any:
-    from hopefold.estimators.lazy import nothing
+    from hopefold.inference.dask_arrays import nothing
 
     return getattr(model, verb)(table) if table.X.shape[0] else nothing(model, verb)

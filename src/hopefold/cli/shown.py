@@ -98,7 +98,7 @@ def without_controls(text: str) -> str:
 
 def summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
     """What was learned, from what, and how good it is; less, of files that were read in parts."""
-    from hopefold.estimators.checks import is_marker
+    from hopefold.data.validation import is_marker
 
     n_rows, n_columns = model.n_rows_, model.n_features_in_
     say(

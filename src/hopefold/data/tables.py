@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from hopefold.data.columns import Columns, columns_called, learn_columns
-from hopefold.data.gaps import without_missing
+from hopefold.data.missing_values import without_missing
 from hopefold.data.sources import Frame, Matrix, load_numpy, read_source
 from hopefold.errors import InvalidInput, InvalidParameter
 

@@ -17,7 +17,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from hopefold import checks
 from hopefold.core.neighbors import class_shares, decide, nearest
+from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import Rows
@@ -32,13 +34,14 @@ from hopefold.errors import (
     NotEnoughMemory,
     NoValidationWarning,
 )
-from hopefold.estimators import checks, lazy
-from hopefold.estimators.embedding import Placing, embed, resolve_device
-from hopefold.estimators.intake import take_in
-from hopefold.estimators.learning import Learned, Task, hold_out, mistakes, trust_held_out
-from hopefold.estimators.memory import what_was_wanted
+from hopefold.estimators.fit_input import take_in
 from hopefold.estimators.parameters import PASSING, Parameters
-from hopefold.training.world import this_world
+from hopefold.fitting import chance
+from hopefold.fitting.learning import Learned, Task, hold_out, mistakes, trust_held_out
+from hopefold.fitting.memory import what_was_wanted
+from hopefold.inference import dask_arrays
+from hopefold.inference.embedding import Placing, embed, resolve_device
+from hopefold.training.distributed import this_world
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -110,14 +113,14 @@ class SupervisedEmbedding(
         classes, labels = given.classes()
         if self.exemplars is not None and len(classes):
             sizes = np.bincount(labels[given.labelled])
-            checks.warn_of_rare_classes(classes, sizes, self.n_exemplars)
+            validation.warn_of_rare_classes(classes, sizes, self.n_exemplars)
         random = given.seed(self.random_state)
         scale = given.learn_scale(self._how_to_scale())
         names, columns = getattr(self, "feature_names_in_", None), self._columns_to_learn(scale)
         rows = given.prepare(scale, names, columns)
         weights = np.empty(0)
         if given.y is not None:
-            weights = checks.check_class_weight(self.class_weight, classes, given.y)
+            weights = validation.check_class_weight(self.class_weight, classes, given.y)
         task = self._task(rows, scale, labels, classes, weights, random)
         world.agree("seeds", task.seed)
         task = replace(task, dealing=given.dealing)
@@ -131,7 +134,7 @@ class SupervisedEmbedding(
         self._publish(learned, task)
         if self.refit and self.validation_error_ is not None and self.train_error_ is not None:
             n_held_out = self.validation_fraction * np.count_nonzero(given.labelled)
-            checks.warn_of_bad_refit(self.train_error_, self.validation_error_, n_held_out)
+            chance.warn_of_bad_refit(self.train_error_, self.validation_error_, n_held_out)
         self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(labels)
         return self
@@ -164,8 +167,8 @@ class SupervisedEmbedding(
         A row gives the same point alone or in any batch. Of a dask array or a dask dataframe the
         points are a dask array, lazy, in the same blocks of rows.
         """
-        if lazy.is_lazy(X):
-            return lazy.answer(self, "transform", X)
+        if dask_arrays.is_lazy(X):
+            return dask_arrays.answer(self, "transform", X)
         return self._embed(X)
 
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
@@ -174,14 +177,14 @@ class SupervisedEmbedding(
         The Student kernel's mass of each class's references, or the share of the nearest
         references' votes, as ``n_neighbors`` says.
         """
-        if lazy.is_lazy(X):
-            return lazy.answer(self, "predict_proba", X)
+        if dask_arrays.is_lazy(X):
+            return dask_arrays.answer(self, "predict_proba", X)
         return class_shares(self._embed(X), *self._references())
 
     def predict(self, X: Any) -> ndarray:
         """The most probable class of each row, in the labels' own dtype."""
-        if lazy.is_lazy(X):
-            return lazy.answer(self, "predict", X)
+        if dask_arrays.is_lazy(X):
+            return dask_arrays.answer(self, "predict", X)
         decisions = decide(self._embed(X), *self._references())
         labels: ndarray = self.classes_[decisions]
         return labels
@@ -203,7 +206,7 @@ class SupervisedEmbedding(
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file, atomically; `hopefold.load` reads it."""
-        from hopefold.estimators.files import save
+        from hopefold.persistence.model_files import save
 
         save(self, path)
 
@@ -283,15 +286,15 @@ class SupervisedEmbedding(
             check_is_fitted(self)  # raises what scikit-learn's users expect
         table = as_table(X, self.columns_)
         if table is not None:
-            checks.check_names(self, table.names)
+            validation.check_names(self, table.names)
             points = self._embed_batch(table.X)
         elif is_stream(X) or is_on_disk(X):
             points = np.concatenate([self._embed_batch(batch) for batch in self._batches(X)])
         else:
-            X = checks.check_rows(self, X, fitting=False, finite=False)
-            alarm = partial(checks.check_finite, self, X)
+            X = validation.check_rows(self, X, fitting=False, finite=False)
+            alarm = partial(validation.check_finite, self, X)
             points = self._placing().embed(X, resolve_device(self.device), alarm)
-        checks.check_points(points)
+        validation.check_points(points)
         return points
 
     def _batches(self, X: Any) -> Iterator[ndarray]:
@@ -300,7 +303,7 @@ class SupervisedEmbedding(
         )
 
     def _embed_batch(self, X: Any) -> ndarray:
-        checks.check_batch(self, X)
+        validation.check_batch(self, X)
         return self._placing().embed(X, resolve_device(self.device))
 
     def _placing(self) -> Placing:
@@ -360,7 +363,7 @@ class SupervisedEmbedding(
             unseen = np.setdiff1d(everything, training, assume_unique=True)
             learned = replace(learned, trustworthiness=trust_held_out(task, learned.map, unseen))
         if len(held_out):
-            checks.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
+            chance.warn_of_chance(learned.run.late_error, task.shares(held_out), len(held_out))
         if not (self.refit and len(held_out)):
             return learned
         again = self._learn_from(task, everything, held_out[:0], like=learned)

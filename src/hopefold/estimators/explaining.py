@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from hopefold import checks
 from hopefold.core.interactions import (
     Polynomial,
     Term,
@@ -25,9 +26,10 @@ from hopefold.core.interactions import (
     units_of,
 )
 from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.data import validation
 from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter, NotExplained
-from hopefold.estimators import checks
-from hopefold.estimators.contributions import (
+from hopefold.estimators.going_on import Incremental
+from hopefold.explain.contributions import (
     CANDIDATES,
     CONSTANT,
     ScaledRows,
@@ -37,8 +39,7 @@ from hopefold.estimators.contributions import (
     tell,
     told,
 )
-from hopefold.estimators.going_on import Incremental
-from hopefold.estimators.terms import Explanation, Interactions
+from hopefold.explain.term_tables import Explanation, Interactions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -184,7 +185,7 @@ class Explaining(Incremental):
         )
         middle = self._middle
         start, point = self._points(torch.stack([middle, scaled[0]]))
-        checks.check_points(point[None].float().numpy())
+        validation.check_points(point[None].float().numpy())
         at_start, at_point = polynomial.at(torch.stack([unit.count(middle), own]))
         others = at_point - polynomial.constant - found.coefficients.sum(dim=0)
         remainder = point - start - (at_point - at_start)
@@ -348,7 +349,7 @@ def _one_row(x: Any) -> Any:
 
 
 def _check_labels(y: Any, n_rows: int) -> ndarray:
-    checks.check_sortable(y)
+    validation.check_sortable(y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")

@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from hopefold.data import validation
+from hopefold.data.fingerprints import sketch
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
-from hopefold.data.seen import sketch
 from hopefold.errors import Diverged, InvalidInput, InvalidParameter
-from hopefold.estimators import checks
-from hopefold.estimators.embedding import embed
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.learning import Attempt, Learned, Start, Task, mistakes, start_exemplars
+from hopefold.fitting.learning import Attempt, Learned, Start, Task, mistakes, start_exemplars
+from hopefold.inference.embedding import embed
+from hopefold.training.distributed import this_world
 from hopefold.training.loop import Run
 from hopefold.training.optimizers import make_optimizer
-from hopefold.training.world import this_world
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -94,15 +94,15 @@ class Incremental(GradientEmbedding):
                 "with y first."
             )
         if going:
-            X, y = checks.check_more_rows(self, X, y)
+            X, y = validation.check_more_rows(self, X, y)
             known, scale, weights = self.classes_, self.scale_, self.class_weight_
         else:
-            X, y = checks.check_rows(self, X, y, fitting=True)
+            X, y = validation.check_rows(self, X, y, fitting=True)
             known = np.unique(y if classes is None else classes)
             scale = learn_scale(X, self._how_to_scale())
-            weights = checks.check_class_weight(self.class_weight, known, y)
-        labels = checks.check_known_classes(known, y, classes)
-        random = checks.check_seed(self.random_state)
+            weights = validation.check_class_weight(self.class_weight, known, y)
+        labels = validation.check_known_classes(known, y, classes)
+        random = validation.check_seed(self.random_state)
         names = getattr(self, "feature_names_in_", None)
         task = self._task(Rows.prepare(X, scale, names), scale, labels, known, weights, random)
         history = [dict(record) for record in self.history_] if going else []

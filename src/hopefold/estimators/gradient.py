@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.learning import Learned, Start, Task, learn
-from hopefold.estimators.losses import Loss
-from hopefold.estimators.memory import check_memory
 from hopefold.estimators.parameters import PASSING, TrainingParameters
+from hopefold.fitting.learning import Learned, Start, Task, learn
+from hopefold.fitting.losses import Loss
+from hopefold.fitting.memory import check_memory
 from hopefold.training.checkpoints import hold
 from hopefold.training.progress import Progress
 

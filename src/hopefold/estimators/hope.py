@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from torch import nn
 
+from hopefold import checks
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
+from hopefold.data import validation
 from hopefold.data.distortion import DISTORTIONS
 from hopefold.data.scaling import Scale
 from hopefold.errors import InvalidParameter
-from hopefold.estimators import checks
-from hopefold.estimators.budget import COLUMNS_AT_ONCE, is_handy, learn_within_budget
 from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.gradient import START_ROWS
-from hopefold.estimators.learning import Learned, Start, Task
-from hopefold.estimators.losses import Loss, by_exemplars, by_pairs, of_distorted_images
 from hopefold.estimators.parameters import number
-from hopefold.estimators.stacking import (
+from hopefold.estimators.structured import Structured
+from hopefold.fitting.layer_sizes import (
     MOST_ORDER,
     Layers,
     check_layers,
@@ -28,7 +27,9 @@ from hopefold.estimators.stacking import (
     sizes_of_layers,
     told,
 )
-from hopefold.estimators.structured import Structured
+from hopefold.fitting.learning import Learned, Start, Task
+from hopefold.fitting.losses import Loss, by_exemplars, by_pairs, of_distorted_images
+from hopefold.fitting.size_budget import COLUMNS_AT_ONCE, is_handy, learn_within_budget
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -310,8 +311,8 @@ objective on exemplars is always so.""",
         if self.augment is None:
             return loss
         assert self.image_shape is not None
-        checks.check_one_scale(task.scale, self.augment)
-        checks.check_pixels(self.image_shape, task.rows.n_features)
+        validation.check_one_scale(task.scale, self.augment)
+        validation.check_pixels(self.image_shape, task.rows.n_features)
         return of_distorted_images(loss, self.image_shape, self.augment, task.scale)
 
 

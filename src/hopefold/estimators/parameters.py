@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from hopefold import checks
 from hopefold.data.scaling import SCALES
-from hopefold.estimators import checks
 from hopefold.training.optimizers import OPTIMIZERS
 from hopefold.training.settings import Training
 

@@ -13,20 +13,21 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from hopefold import checks
+from hopefold.data import validation
 from hopefold.data.rows import Rows
 from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
 from hopefold.errors import InvalidInput, InvalidParameter
-from hopefold.estimators import checks
 from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.estimators.lazy import is_lazy
-from hopefold.estimators.learning import Task
-from hopefold.estimators.structure import (
+from hopefold.fitting.landmarks import (
     check_perplexity,
     find_landmarks,
     number_of_landmarks,
     trust,
 )
+from hopefold.fitting.learning import Task
+from hopefold.inference.dask_arrays import is_lazy
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -90,7 +91,7 @@ and NaN in y is an error.""",
     def _check_parameters(self) -> None:
         super()._check_parameters()
         _check_share(self.structure)
-        checks.check_marker(self.missing_label)
+        validation.check_marker(self.missing_label)
         checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
         checks.check_whole_or_auto("n_landmarks", self.n_landmarks, at_least=2)
 
@@ -122,10 +123,10 @@ and NaN in y is an error.""",
             return self._trust(X)
         if isinstance(X, str | PathLike):
             return float(super().score(X, y, sample_weight))
-        if not checks.is_marker(self.missing_label):
-            checks.check_sortable(y, remedy="leave those rows out.")
+        if not validation.is_marker(self.missing_label):
+            validation.check_sortable(y, remedy="leave those rows out.")
             return float(super().score(X, y, sample_weight))
-        _, known = checks.split_labels(y, self.missing_label, _num_samples(X))
+        _, known = validation.split_labels(y, self.missing_label, _num_samples(X))
         if not known.any():
             raise InvalidInput(
                 f"all {len(known)} labels are missing: there is nothing to judge by."
@@ -142,7 +143,7 @@ and NaN in y is an error.""",
         if len(self.classes_):
             raise InvalidInput("score needs the labels of the rows: give y.")
         table = as_table(X, self.columns_)
-        X = checks.check_rows(self, X, fitting=False) if table is None else table.X
+        X = validation.check_rows(self, X, fitting=False) if table is None else table.X
         found = trust(Rows(X, self.scale_), np.arange(len(points)), lambda some: points[some])
         if found is None:
             raise InvalidInput(

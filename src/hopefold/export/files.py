@@ -13,7 +13,7 @@ from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.export import compiling, graph, source
 from hopefold.export.formula import formula_of
 from hopefold.export.parity import Parity, check_parity
-from hopefold.store import write_atomically
+from hopefold.persistence.store import write_atomically
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 import hopefold
 from hopefold.core.neighbors import TIE_BONUS
 from hopefold.errors import CannotExport, MissingPackage
-from hopefold.estimators.budget import pack
 from hopefold.export.formula import Formula, Layer
+from hopefold.persistence.quantization import pack
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from hopefold.core.neighbors import nearest
+from hopefold.data import validation
 from hopefold.data.tables import Table, as_table
 from hopefold.errors import CannotExport, InvalidInput, RoundingWarning
-from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.export.formula import Formula
 
@@ -142,14 +142,14 @@ def _rows_of(model: SupervisedEmbedding, data: Any) -> Float[ndarray, "n feature
     """Some of a user's rows, evenly spread, as the model takes them."""
     table = as_table(data, model.columns_)
     if table is not None:
-        checks.check_names(model, table.names)
+        validation.check_names(model, table.names)
         X = table.X
     else:
-        X = checks.check_rows(model, data, fitting=False)
+        X = validation.check_rows(model, data, fitting=False)
     n_rows = min(X.shape[0], N_ROWS, max(1, MOST_NUMBERS // X.shape[1]))
     some = X[np.linspace(0, X.shape[0] - 1, n_rows).astype(int)]
     rows: ndarray = some.toarray() if sparse.issparse(some) else np.asarray(some)
-    checks.check_batch(model, rows)
+    validation.check_batch(model, rows)
     return rows
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import hopefold
 from hopefold.core.neighbors import TIE_BONUS
 from hopefold.errors import CannotExport
-from hopefold.estimators.budget import label_type, pack, pack_scale
 from hopefold.export.formula import Formula, Layer
+from hopefold.persistence.quantization import label_type, pack, pack_scale
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hopefold.estimators.contributions import told
-from hopefold.estimators.terms import Interactions
+from hopefold.explain.contributions import told
+from hopefold.explain.term_tables import Interactions
 from hopefold.report.figures import Drawing, plain
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from hopefold.core.interactions import Term
 from hopefold.errors import ConstantRows
-from hopefold.estimators.contributions import told
 from hopefold.estimators.explaining import Explaining
-from hopefold.estimators.terms import pixel_names
+from hopefold.explain.contributions import told
+from hopefold.explain.term_tables import pixel_names
 
 if TYPE_CHECKING:
     from numpy import ndarray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hopefold.data import validation
 from hopefold.errors import InvalidInput, InvalidParameter
-from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import labelled_rows
 
@@ -30,7 +30,7 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
             f"a report draws a map of two dimensions, but this one has {n_components}: "
             "fit with n_components=2."
         )
-    X = quietly(checks.check_rows, model, X, fitting=False)
+    X = quietly(validation.check_rows, model, X, fitting=False)
     n_rows, labels = X.shape[0], np.asarray(y)
     nothing = np.empty(n_rows, int), np.zeros(n_rows, bool)
     if y is None and not len(model.classes_):

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from hopefold.errors import MissingPackage
+from hopefold.persistence.store import write_atomically
 from hopefold.report import words
 from hopefold.report.curves import HEIGHT, WIDTH, training_curves
 from hopefold.report.looks import Columns, Images
 from hopefold.report.payload import image_uri, thumbnail_sheets, to_json
 from hopefold.report.scene import Scene
-from hopefold.store import write_atomically
 
 PAGE = files("hopefold.report") / "page"
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hopefold import checks
 from hopefold.core.neighbors import shares_by_chunks
+from hopefold.data import validation
 from hopefold.data.rows import Rows
 from hopefold.errors import InvalidParameter
-from hopefold.estimators import checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import PermutationTest, share_learned
 from hopefold.report.backdrop import Backdrop, make_backdrop
@@ -177,7 +178,7 @@ def make_scene(
     shape = image_shape or getattr(model, "image_shape", None)
     if shape is not None:
         checks.check_image_shape(shape)
-        checks.check_pixels(shape, X.shape[1])
+        validation.check_pixels(shape, X.shape[1])
     if names is None:
         numbered = [f"column {number}" for number in range(X.shape[1])]
         names = tuple(map(str, getattr(model, "feature_names_in_", numbered)))

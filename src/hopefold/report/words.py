@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hopefold.estimators.checks import CHANCE
+from hopefold.fitting.chance import CHANCE
 from hopefold.report.judgement import N_NEIGHBORS, Judgement, Neighbours
 from hopefold.report.scene import Scene
 from hopefold.report.titles import title

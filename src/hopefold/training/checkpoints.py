@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, TextIO
 import torch
 from torch import Tensor
 
-from hopefold import store
 from hopefold.errors import (
     BrokenFile,
     CannotWrite,
@@ -32,7 +31,8 @@ from hopefold.errors import (
     InvalidParameter,
     Stopped,
 )
-from hopefold.training.world import ALONE, World
+from hopefold.persistence import store
+from hopefold.training.distributed import ALONE, World
 
 try:
     import fcntl

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefold import store
+from hopefold.persistence import store
 
 #: What stands for a number that is written as no reader should take it.
 BEYOND = "a number beyond all numbers"

@@ -23,8 +23,8 @@ from hopefold.bench.soaks.forgery import DAMAGE, forged
 from hopefold.data.columns import Columns
 from hopefold.data.tables import Table
 from hopefold.errors import BrokenFile, HopefoldError
-from hopefold.estimators import files
 from hopefold.estimators.hope import HOPE, SHOPE
+from hopefold.persistence import model_files as files
 
 #: Seconds that a file may take, and bytes of address space beside what imports take.
 LONGEST, ROOM = 1.0, 512 * 2**20

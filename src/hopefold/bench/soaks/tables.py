@@ -15,8 +15,8 @@ from scipy import sparse
 from hopefold.bench.faults import Outcome
 from hopefold.data.csv_files import parse_csv, with_marks
 from hopefold.errors import HopefoldError
-from hopefold.estimators.files import load
 from hopefold.estimators.hope import SHOPE
+from hopefold.persistence.model_files import load
 
 ROWS = 24
 

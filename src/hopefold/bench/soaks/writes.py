@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hopefold import store
 from hopefold.bench.faults import Outcome
 from hopefold.errors import HopefoldError
 from hopefold.estimators.hope import SHOPE
+from hopefold.persistence import store
 
 #: A process that writes a file anew until it is killed: a number, and a tensor full of it.
 WRITER = """
 import sys, numpy
-from hopefold import store
+from hopefold.persistence import store
 number = int(sys.argv[2])
 while True:
     tensors = {"numbers": numpy.full(200_000 + number % 1_000, number)}

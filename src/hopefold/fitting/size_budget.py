@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,27 +16,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hopefold.data.scaling import Scale
-from hopefold.data.seen import KEPT
+from hopefold.data.fingerprints import KEPT
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.learning import Learned, Task, judge
+from hopefold.fitting.learning import Learned, Task, judge
+from hopefold.persistence.quantization import (
+    PRECISIONS,
+    coarse_bytes,
+    is_coarse,
+    label_type,
+    pack_scale,
+    round_values,
+)
 from hopefold.training.loop import worse_beyond_chance
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Bytes of a coarse number, the smallest first.
-PRECISIONS = {"int8": 1, "float16": 2}
-
-#: What is kept coarse: matrices of each layer of the map, by their names in it, and the exemplars.
-COARSE_WEIGHTS = ("C", "W")
-
-#: The largest whole number of a row, and what the factor of a row is called in a file.
-LARGEST = 127
-FACTOR = ".factor"
-
-#: What a scale of few values is kept as.
-PACKED_SCALE = ("scale.kinds", "scale.codes")
 
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies;
 #: and where those of a further layer do.
@@ -112,42 +107,6 @@ def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> A
     )
 
 
-def is_coarse(name: str) -> bool:
-    """Is a tensor of a small model's file, by its name there, kept in coarse numbers?"""
-    place, _, last = name.rpartition(".")
-    return name == "exemplars" or (place.split(".")[0] == "map" and last in COARSE_WEIGHTS)
-
-
-def pack(name: str, values: Any, precision: str) -> dict[str, ndarray]:
-    """A table of numbers as it is kept in a file; packed again, it gives the same bits.
-
-    A factor has 16 significant bits: its products with whole numbers up to 127 are exact, so the
-    largest of them tells the factor again.
-    """
-    values = np.asarray(values)
-    if precision == "float16":
-        with np.errstate(over="ignore"):  # whoever judges the rounded map sees infinity
-            return {name: values.astype(np.float16)}
-    mantissa, exponent = np.frexp(np.abs(values).max(axis=1, initial=0) / LARGEST)
-    factor = np.ldexp(np.round(mantissa * 2**16), exponent - 16).astype(np.float32)
-    codes = np.round(values / np.where(factor > 0, factor, 1)[:, None])
-    return {name: codes.clip(-LARGEST, LARGEST).astype(np.int8), name + FACTOR: factor}
-
-
-def unpack(name: str, tensors: Mapping[str, ndarray]) -> ndarray:
-    """The numbers that `pack` has packed, in float32."""
-    values: ndarray = tensors[name].astype(np.float32)
-    if tensors[name].dtype == np.int8:
-        with np.errstate(invalid="ignore", over="ignore"):  # readers look for it
-            values *= tensors[name + FACTOR][:, None]
-    return values
-
-
-def round_values(values: Any, precision: str) -> ndarray:
-    """The numbers as they come back from a file."""
-    return unpack("values", pack("values", values, precision))
-
-
 def round_learned(learned: Learned, precision: str) -> Learned:
     """The same map and exemplars in coarse numbers."""
     map_ = copy.deepcopy(learned.map)
@@ -161,26 +120,10 @@ def round_learned(learned: Learned, precision: str) -> Learned:
     return replace(learned, map=map_, exemplars=exemplars, precision=precision)
 
 
-def pack_scale(scale: Scale) -> dict[str, ndarray]:
-    """The scale as it is, or, where it has few values, these and the number of each column's."""
-    columns = np.stack([scale.shift, scale.gain], axis=1)
-    kinds, codes = np.unique(columns, axis=0, return_inverse=True)
-    if len(kinds) > 256 or kinds.nbytes + len(codes) > columns.nbytes:
-        return {"scale.shift": scale.shift, "scale.gain": scale.gain}
-    return {"scale.kinds": kinds, "scale.codes": codes.astype(np.uint8)}
-
-
-def unpack_scale(tensors: Mapping[str, ndarray]) -> Scale:
-    """The scale that `pack_scale` has packed, or that a file holds as it is."""
-    if "scale.codes" in tensors:
-        return Scale(*tensors["scale.kinds"][tensors["scale.codes"]].T)
-    return Scale(tensors["scale.shift"], tensors["scale.gain"])
-
-
 def bytes_of_map(map_: Any, precision: str) -> int:
     """What the weights of a map take in a file."""
     numbers = sum(
-        _coarse_bytes(weights.shape, precision) if is_coarse(f"map.{name}") else 4 * weights.numel()
+        coarse_bytes(weights.shape, precision) if is_coarse(f"map.{name}") else 4 * weights.numel()
         for name, weights in map_.named_parameters()
     )
     return numbers + HEADER_OF_LAYER * (len(map_.layers) - 1)
@@ -193,19 +136,9 @@ def bytes_besides(task: Task, n_components: int, texts: Iterable[Any], precision
     if task.exemplars is not None:
         sizes = np.bincount(task.labels[task.known(task.heard())], minlength=task.n_classes)
         n_references = int(np.minimum(sizes, task.n_exemplars).sum())
-        exemplars = _coarse_bytes((n_references, task.rows.n_features), precision)
+        exemplars = coarse_bytes((n_references, task.rows.n_features), precision)
     references = n_references * (4 * n_components + label_type(task.n_classes).itemsize)
     packed_scale = sum(tensor.nbytes for tensor in pack_scale(task.scale).values())
     quoted = sum(len(json.dumps(json.dumps(text, default=str))) for text in texts)
     seen = 8 * KEPT
     return HEADER + exemplars + references + packed_scale + seen + 8 * task.n_classes + quoted
-
-
-def label_type(n_classes: int) -> np.dtype[Any]:
-    """The smallest whole numbers that tell the classes apart."""
-    return np.min_scalar_type(n_classes - 1)
-
-
-def _coarse_bytes(shape: tuple[int, ...], precision: str) -> int:
-    n_rows, n_columns = shape
-    return n_rows * (n_columns * PRECISIONS[precision] + (4 if precision == "int8" else 0))

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 import hopefold
-from hopefold import store
+from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
-from hopefold.estimators import budget, checks, soundness
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.estimators.parameters import PASSING
+from hopefold.persistence import quantization, soundness, store
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -101,24 +101,24 @@ def _pack(
     """The tensors of a model that has to be small."""
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.scale_.apply(model.exemplars_)
-    packed = budget.pack_scale(model.scale_)
+    packed = quantization.pack_scale(model.scale_)
     for name, tensor in tensors.items():
-        if budget.is_coarse(name):
-            packed |= budget.pack(name, tensor, precision)
+        if quantization.is_coarse(name):
+            packed |= quantization.pack(name, tensor, precision)
         elif not name.startswith("scale."):
             packed[name] = tensor
     labels = tensors["references.labels"]
-    packed["references.labels"] = labels.astype(budget.label_type(len(model.classes_)))
+    packed["references.labels"] = labels.astype(quantization.label_type(len(model.classes_)))
     return packed
 
 
 def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
     """What `_pack` has packed; exemplars come back in the user's own units."""
-    scale = budget.unpack_scale(tensors)
+    scale = quantization.unpack_scale(tensors)
     whole = {
-        name: budget.unpack(name, tensors) if budget.is_coarse(name) else tensor
+        name: quantization.unpack(name, tensors) if quantization.is_coarse(name) else tensor
         for name, tensor in tensors.items()
-        if not name.endswith(budget.FACTOR) and name not in budget.PACKED_SCALE
+        if not name.endswith(quantization.FACTOR) and name not in quantization.PACKED_SCALE
     }
     if "exemplars" in whole:
         whole["exemplars"] = scale.undo(whole["exemplars"])
@@ -220,7 +220,7 @@ def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
     A RandomState object is not kept: the fit is over. NaN is written as None, which marks the same.
     """
     settings = dict(model.settings_)
-    if checks.is_missing(settings.get("missing_label", ())):
+    if validation.is_missing(settings.get("missing_label", ())):
         settings["missing_label"] = None
     settings |= {name: getattr(model, name) for name in ("n_neighbors", "device", "verbose")}
     settings = {name: _plain_setting(value) for name, value in settings.items()}

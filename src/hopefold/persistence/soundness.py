@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hopefold.estimators import budget
+from hopefold.persistence import quantization
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -30,7 +30,7 @@ DEVICES = re.compile(r"auto|(cpu|cuda|mps|xpu|hip)(:\d{1,3})?")
 #: Of the tensors that are kept coarse, those that have a column for each feature.
 OF_FEATURES = ("map.C", "map.below.0.C", "exemplars")
 
-PRECISIONS = ("float32", *budget.PRECISIONS)
+PRECISIONS = ("float32", *quantization.PRECISIONS)
 
 
 def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
@@ -79,12 +79,12 @@ def make_classes(classes: Mapping[str, Any], n_references: int) -> ndarray:
 
 
 def check_packed(tensors: Mapping[str, ndarray], n_features: int) -> None:
-    """Have the tensors of a small model the shapes and the dtypes that `budget.pack` gives them?"""
+    """Have the tensors of a small model the shapes and dtypes that `pack` gives them?"""
     for name, coarse in tensors.items():
-        if not budget.is_coarse(name):
+        if not quantization.is_coarse(name):
             continue
         n_columns = coarse.shape[1] if coarse.ndim == 2 else -1
-        factor = tensors.get(name + budget.FACTOR)
+        factor = tensors.get(name + quantization.FACTOR)
         whole = coarse.dtype == np.int8 and factor is not None
         sound = coarse.dtype == np.float16 or (whole and factor.shape == coarse.shape[:1])  # type: ignore[union-attr]
         if not sound or n_columns < 0 or (name in OF_FEATURES and n_columns != n_features):

@@ -12,12 +12,12 @@ from scipy import sparse
 from torch import Tensor
 
 from hopefold.core.interactions import Largest, Term, monomials
+from hopefold.data import validation
 from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
 from hopefold.errors import ConstantRows
-from hopefold.estimators import checks
-from hopefold.estimators.terms import Interactions, product
+from hopefold.explain.term_tables import Interactions, product
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -53,12 +53,12 @@ class ScaledRows:
         self._model = model
         table = as_table(X, model.columns_)
         if table is not None:
-            checks.check_names(model, table.names)
-            checks.check_batch(model, table.X)
+            validation.check_names(model, table.names)
+            validation.check_batch(model, table.X)
             X = table.X
         self._by_batches = table is None and (is_stream(X) or is_on_disk(X))
         if table is None and not self._by_batches and not checked:
-            X = checks.check_rows(model, X, fitting=False)
+            X = validation.check_rows(model, X, fitting=False)
         self._X = X
         self.count = 0
 
@@ -81,7 +81,7 @@ class ScaledRows:
             yield from chunks(self._X)
             return
         for batch in self._model._batches(self._X):
-            checks.check_batch(self._model, batch)
+            validation.check_batch(self._model, batch)
             yield from chunks(batch)
 
 

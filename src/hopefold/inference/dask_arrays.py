@@ -14,9 +14,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
+from hopefold.data import validation
 from hopefold.data.tables import as_table
 from hopefold.errors import HopefoldError, InvalidInput, InvalidParameter, InvalidType
-from hopefold.estimators import checks
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -48,7 +48,7 @@ def _answer_array(model: Any, verb: str, X: Any) -> Any:
     """Blocks of whole rows: features that are split come together first."""
     if X.ndim == 2 and math.isnan(X.shape[1]):
         raise InvalidInput("X does not know how many columns it has: X.compute_chunk_sizes() does.")
-    checks.check_rows(model, np.zeros((1, *X.shape[1:]), X.dtype), fitting=False)
+    validation.check_rows(model, np.zeros((1, *X.shape[1:]), X.dtype), fitting=False)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     like = nothing(model, verb)
@@ -116,7 +116,7 @@ def _check_frame(model: Any, X: Any) -> None:
                 "drop it."
             )
     row = type(X._meta)(0.0, index=[0], columns=X.columns)
-    checks.check_rows(model, row, fitting=False)
+    validation.check_rows(model, row, fitting=False)
 
 
 def _check_output(model: Any) -> None:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.disk import BUFFER
+from hopefold.data.fingerprints import KEPT, sketch
 from hopefold.data.rows import DealtRows, Rows
 from hopefold.data.scaling import Scale, learn_scale
-from hopefold.data.seen import KEPT, sketch
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all
 from hopefold.data.tables import Table
 from hopefold.errors import InvalidInput
-from hopefold.estimators import checks
-from hopefold.estimators.learning import UNKNOWN
-from hopefold.training.world import ALL_MINE, Dealing, World
+from hopefold.fitting.learning import UNKNOWN
+from hopefold.training.distributed import ALL_MINE, Dealing, World
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -47,7 +47,7 @@ class Intake:
         if self.y is None:
             return np.empty(0, dtype=int), codes
         classes, codes[self.labelled] = np.unique(self.y, return_inverse=True)
-        checks.check_classes(classes, len(codes), len(self.y))
+        validation.check_classes(classes, len(codes), len(self.y))
         return classes, codes
 
     def learn_scale(self, how: str | None) -> Scale:
@@ -77,7 +77,7 @@ class Intake:
 
     def seed(self, random_state: Any) -> np.random.RandomState:
         """Chances that are the same in all processes."""
-        random = checks.check_seed(random_state)
+        random = validation.check_seed(random_state)
         if random_state is None and self.world.size > 1:
             return np.random.RandomState(self.world.from_first(random.randint(2**31)))
         return random
@@ -137,13 +137,13 @@ def _check(
 ) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
     """Rows, their labels, and which of them have one."""
     marker = getattr(model, "missing_label", ())
-    if y is None or not checks.is_marker(marker):
-        X, y = checks.check_rows(model, X, y, fitting=True, names=names)
+    if y is None or not validation.is_marker(marker):
+        X, y = validation.check_rows(model, X, y, fitting=True, names=names)
         return X, y, np.full(X.shape[0], y is not None)
-    X, _ = checks.check_rows(model, X, None, fitting=True, names=names)
-    labels, known = checks.split_labels(y, marker, X.shape[0])
+    X, _ = validation.check_rows(model, X, None, fitting=True, names=names)
+    labels, known = validation.split_labels(y, marker, X.shape[0])
     if known.all():
-        checks.warn_of_marker(marker, labels)
+        validation.warn_of_marker(marker, labels)
     return X, labels, known
 
 

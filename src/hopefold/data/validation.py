@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from numbers import Integral, Real
-from os import PathLike
-from pathlib import Path
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from scipy import sparse
-from scipy.special import bdtr
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -26,22 +23,17 @@ from hopefold.data.disk import chunks, is_on_disk
 from hopefold.data.rows import float_types
 from hopefold.data.scaling import Scale, can_be_shared
 from hopefold.errors import (
-    ChanceWarning,
     HopefoldError,
     InvalidInput,
     InvalidParameter,
     InvalidType,
     MarkerWarning,
-    NoSuchFolder,
     RareClassWarning,
 )
 
 if TYPE_CHECKING:
     from jaxtyping import Bool
     from numpy import ndarray
-
-#: A held-out error that guessing reaches with at least this probability is no evidence of anything.
-CHANCE = 0.001
 
 
 #: So many values are looked at one by one.
@@ -182,49 +174,6 @@ def check_classes(classes: ndarray, n_rows: int, n_labelled: int | None = None) 
         )
 
 
-def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
-    """One warning unless the held-out error is below that of always naming the commonest class.
-
-    Below beyond chance: one-sided binomial test. The error is not that of the best epoch, which is
-    the luckiest of many.
-    """
-    blind = 1 - float(shares.max())
-    mistakes = round(error * n_held_out)
-    if bdtr(mistakes, n_held_out, blind) < CHANCE:
-        return
-    if bdtr(0, n_held_out, blind) < CHANCE:
-        message = (
-            f"the map may show what is not there: its error on {n_held_out} held-out rows is "
-            f"{error:.1%} in the last epochs, not clearly better than the {blind:.1%} of always "
-            "naming the commonest class. Do not read clusters into it; give more rows, or features "
-            "that tell more."
-        )
-    else:
-        message = (
-            f"{n_held_out} held-out rows are too few to tell whether the map shows anything: "
-            "even without a mistake it could be chance. Give more rows, a larger "
-            "validation_fraction, or ask hopefold.evaluation.permutation_test."
-        )
-    warnings.warn(message, ChanceWarning, stacklevel=5)
-
-
-def warn_of_bad_refit(train_error: float, validation_error: float, n_held_out: float) -> None:
-    """One warning if the map of all rows is worse on its own rows than held-out rows said.
-
-    Worse beyond chance: by three standard errors of what the held-out rows tell, and one row more.
-    """
-    guess = max(validation_error, 1 / n_held_out)
-    deviation = math.sqrt(guess * (1 - min(guess, 1)) / n_held_out)
-    if train_error > validation_error + 3 * deviation + 1 / n_held_out:
-        warnings.warn(
-            f"the map may show what is not there: learned again from all rows, it judges "
-            f"{train_error:.1%} of them wrongly, though held-out rows had {validation_error:.1%} "
-            "before. Lower learning_rate, or set refit=False.",
-            ChanceWarning,
-            stacklevel=5,
-        )
-
-
 def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> None:
     """One warning that names the classes with fewer rows than exemplars were asked for."""
     rare = np.flatnonzero(sizes < n_exemplars)
@@ -281,30 +230,6 @@ def _weights_by_label(class_weight: dict[Any, Any], labels: list[Any]) -> ndarra
         ) from error
 
 
-def check_whole(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> None:
-    """Is the parameter a whole number, and not too small or too large?"""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < at_least or (at_most is not None and value > at_most):
-        bounds = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
-        raise InvalidParameter(f"{name}={value!r}: give a whole number {bounds}.")
-
-
-def check_whole_or_auto(name: str, value: Any, *, at_least: int) -> None:
-    """Is the parameter ``"auto"``, or a whole number that is not too small?"""
-    if not (isinstance(value, str) and value == "auto"):
-        check_whole(name, value, at_least=at_least)
-
-
-def check_image_shape(image_shape: Any) -> None:
-    """Is it a pair of whole numbers?"""
-    pair = isinstance(image_shape, tuple | list) and len(image_shape) == 2
-    if not (pair and all(isinstance(n, Integral) and not isinstance(n, bool) for n in image_shape)):
-        raise InvalidParameter(
-            f"image_shape={image_shape!r}: give the height and the width as whole numbers, "
-            "e.g. (28, 28)."
-        )
-
-
 def check_pixels(image_shape: tuple[int, int], n_features: int) -> None:
     """Are there as many pixels as features?"""
     height, width = image_shape
@@ -333,43 +258,6 @@ def check_seed(random_state: Any) -> np.random.RandomState:
             f"random_state={random_state!r}: give a whole number from 0 to 4294967295, "
             "a numpy.random.RandomState, or None."
         ) from error
-
-
-def check_number(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
-    """Is the parameter a number in [low, high), or in (low, high)?"""
-    fits = isinstance(value, Real) and not isinstance(value, bool)
-    if not fits or not low <= value < high or (open_low and value == low):
-        bounds = f"{'above' if open_low else 'of at least'} {low:g}"
-        below = f" and below {high:g}" if np.isfinite(high) else ""
-        raise InvalidParameter(f"{name}={value!r}: give a number {bounds}{below}.")
-
-
-def check_number_or_auto(
-    name: str, value: Any, low: float, high: float, *, open_low: bool = False
-) -> None:
-    """Is the parameter ``"auto"``, or a number in [low, high), or in (low, high)?"""
-    if not (isinstance(value, str) and value == "auto"):
-        check_number(name, value, low, high, open_low=open_low)
-
-
-def check_path(name: str, value: Any) -> None:
-    """Is the parameter the path of a file in a folder that is there, or ``None``?"""
-    if value is None:
-        return
-    if not isinstance(value, str | PathLike) or not str(value):
-        raise InvalidParameter(f"{name}={value!r}: give the path of a file, or None.")
-    folder = Path(value).resolve().parent
-    if not folder.is_dir():
-        raise NoSuchFolder(f"cannot write {name}={str(value)!r}: make the folder {folder} first.")
-    if Path(value).is_dir():
-        raise InvalidParameter(f"{name}={str(value)!r} is a folder: name a file in it.")
-
-
-def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Is the parameter one of those that exist?"""
-    if not isinstance(value, str | bool | np.bool_ | None) or value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise InvalidParameter(f"{name}={value!r} is not known: choose one of {known}.")
 
 
 @contextmanager

@@ -18,15 +18,15 @@ from hopefold.core.masks import Chances
 from hopefold.core.neighbors import decide
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
-from hopefold.estimators.embedding import embed
-from hopefold.estimators.losses import Batch, Belief, Loss, Whole
-from hopefold.estimators.structure import TRUSTED_NEIGHBORS, Landmarks, trust
+from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, Landmarks, trust
+from hopefold.fitting.losses import Batch, Belief, Loss, Whole
+from hopefold.inference.embedding import embed
 from hopefold.training.checkpoints import Checkpoint
+from hopefold.training.distributed import ALL_MINE, Dealing
 from hopefold.training.loop import Run, minimise
 from hopefold.training.optimizers import Groups, Known
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
-from hopefold.training.world import ALL_MINE, Dealing
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

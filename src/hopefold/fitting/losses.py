@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hopefold.core.backprop import Passage
 from hopefold.core.masks import Masks
 from hopefold.core.neighborhoods import affinity_slopes, input_affinities, landmark_slopes
 from hopefold.core.objectives import (
@@ -23,7 +24,6 @@ from hopefold.core.objectives import (
     pair_slopes,
     shares_of_classes,
 )
-from hopefold.core.passages import Passage
 from hopefold.data.distortion import distort
 from hopefold.data.scaling import Scale
 from hopefold.training.optimizers import Known

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hopefold import checks
 from hopefold.errors import InvalidParameter
-from hopefold.estimators import checks
 from hopefold.estimators.parameters import number
 
 #: The highest order: powers of more features are beyond what float32 holds.

@@ -1,0 +1,1 @@
+"""Rows to points: in memory, from disk, and lazily for Dask."""
