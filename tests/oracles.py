@@ -110,7 +110,7 @@ def collapse_onto_exemplars(
     return total / len(y)
 
 
-def shares_of_classes(point, exemplars, exemplar_labels):
+def class_probabilities(point, exemplars, exemplar_labels):
     """The share of each class in q."""
     q = exemplar_q(point, exemplars)
     return [
@@ -119,12 +119,12 @@ def shares_of_classes(point, exemplars, exemplar_labels):
     ]
 
 
-def guess_classes(y, exemplars, exemplar_labels, expected):
+def pseudo_labels(y, exemplars, exemplar_labels, expected):
     """The likeliest class of each point, and how much likelier it is than the next one.
 
     Classes that the points would have more often than expected are less likely.
     """
-    shares = [shares_of_classes(point, exemplars, exemplar_labels) for point in y]
+    shares = [class_probabilities(point, exemplars, exemplar_labels) for point in y]
     often = [sum(column) for column in zip(*shares, strict=True)]
     found = []
     for row in shares:

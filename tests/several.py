@@ -12,13 +12,15 @@ import torch
 
 from hopefold import HOPE, SHOPE
 from hopefold.core.maps import SigmoidHighOrder
-from hopefold.core.masks import Chances
-from hopefold.fitting.losses import Batch, Whole, by_exemplars, by_pairs
-from hopefold.training import distributed as world_module
-from hopefold.training.distributed import Dealing, this_world
+from hopefold.core.masks import MaskSampler
+from hopefold.fitting.batch import Batch, GlobalBatch
+from hopefold.fitting.losses import ExemplarLoss, HighOrderLoss, PairLoss
+from hopefold.training import shared_memory
+from hopefold.training.distributed import current_process_group
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
+from hopefold.training.sharding import Sharding
 
 #: 101 rows in batches of 10: the last one has 1 row or 11, and some processes none.
 N_ROWS, N_FEATURES = 101, 5
@@ -43,8 +45,8 @@ def table():
 
 def ten_steps(objective, bounds, batch_size=10):
     """The first gradient and the weights after ten steps, in float64, of a map with dropout."""
-    world = this_world()
-    dealing = Dealing(world, bounds)
+    group = current_process_group()
+    sharding = Sharding(group, bounds)
     X, y = (torch.from_numpy(values) for values in table())
     map_ = SigmoidHighOrder(N_FEATURES, 2, 2, 7, 6, input_dropout=0.2, dropout=0.1).double()
     map_.start(X[:50], torch.Generator().manual_seed(0))
@@ -52,15 +54,15 @@ def ten_steps(objective, bounds, batch_size=10):
     groups = {"map": list(map_.parameters())}
     if objective == "exemplars":
         groups["exemplars"] = [exemplars]
-        loss = by_exemplars(spread=False, nudge=0.1)
+        loss = HighOrderLoss(ExemplarLoss(spread=False), radius=0.1)
     else:
         exemplars = torch.empty(0, N_FEATURES, dtype=torch.float64)
-        loss = by_pairs(conditional=objective == "conditional", nudge=0.1)
-    chances, gradients = Chances(0), []
+        loss = HighOrderLoss(PairLoss(conditional=objective == "conditional"), radius=0.1)
+    chances, gradients = MaskSampler(0), []
     weights = torch.tensor([0.5, 1.0, 1.5], dtype=torch.float64)
 
     def loss_of(numbers, seed, _done):
-        places, gather = dealing.share(numbers.numpy())
+        places, gather = sharding.share(numbers.numpy())
         places = torch.from_numpy(places)
         here, labels = numbers[places], y[numbers]
         batch = Batch(
@@ -72,13 +74,13 @@ def ten_steps(objective, bounds, batch_size=10):
             varies=torch.ones(N_FEATURES, dtype=torch.float64),
             exemplar_labels=y[: len(exemplars)],
             exemplar_weights=weights[y[: len(exemplars)]],
-            whole=Whole(places, labels, weights[labels], gather) if world.size > 1 else None,
+            whole=GlobalBatch(places, labels, weights[labels], gather) if group.size > 1 else None,
         )
-        masks = chances.masks(seed, len(numbers), places if world.size > 1 else None)
+        masks = chances.masks(seed, len(numbers), places if group.size > 1 else None)
         known = loss(map_, batch, masks)
-        world.add_up([known.value, *known.slopes.values()])
+        group.all_reduce([known.value, *known.gradients.values()])
         if not gradients:
-            gradients.extend(slope.clone() for slope in known.slopes.values())
+            gradients.extend(slope.clone() for slope in known.gradients.values())
         return known
 
     with Progress("", 1, verbose=False) as progress:
@@ -94,7 +96,7 @@ METHODS = {
     "pairs": SHOPE(max_epochs=4, random_state=0, exemplars=None, batch_size=30),
     "kmeans": SHOPE(max_epochs=4, random_state=0, exemplars="kmeans", conditional=True),
     "cg": SHOPE(max_epochs=2, random_state=0, optimizer="cg"),
-    "layers": SHOPE(max_epochs=2, random_state=0, n_units=(7, 6), n_factors=5, nudge=0.1),
+    "layers": SHOPE(max_epochs=2, random_state=0, n_units=(7, 6), n_factors=5, adversarial=0.1),
     "some": SHOPE(max_epochs=3, random_state=0, missing_label=2, structure=0.5),
     "near": SHOPE(max_epochs=3, random_state=0, exemplars=None, structure=0.5, batch_size=30),
     "small": SHOPE(max_epochs=3, random_state=0, max_bytes=9_000),
@@ -121,34 +123,35 @@ STEPS = {
 
 def without_shared_memory(bounds):
     """Ten steps of processes that have to send each other their gradients."""
-    with patch.object(world_module, "SHARES_MEMORY", False), patch.dict(world_module._boards):
-        world_module._boards.clear()
+    with patch.object(shared_memory, "SHARES_MEMORY", False), patch.dict(shared_memory._reducers):
+        shared_memory._reducers.clear()
         return ten_steps("exemplars", bounds)
 
 
 STEPS["exemplars sent"] = without_shared_memory
 
 
-def bounds_for(world):
+def bounds_for(group):
     """Unequal shards: the first process has few rows, and nearly all are the last one's."""
-    return (0, 7, *([30] if world.size == 3 else []), N_ROWS)
+    return (0, 7, *([30] if group.size == 3 else []), N_ROWS)
 
 
 def main(parquet, output):
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    world = this_world()
+    group = current_process_group()
     found = {
-        name: steps(bounds_for(world) if name.endswith("read") else None)
+        name: steps(bounds_for(group) if name.endswith("read") else None)
         for name, steps in STEPS.items()
     }
     found |= whole_fits(parquet)
-    assert all(world_module._boards.values()), "shared memory was not used"
+    assert all(shared_memory._reducers.values()), "shared memory was not used"
     same = {
-        name: len({v.tobytes() for v in world.all_of(values)}) for name, values in found.items()
+        name: len({v.tobytes() for v in group.all_gather_object(values)})
+        for name, values in found.items()
     }
     assert set(same.values()) == {1}, same
-    if world.is_first:
+    if group.is_first:
         np.savez(output, **found)
 
 

@@ -37,7 +37,7 @@ def test_neighbours_without_the_point_itself(n_neighbors):
 
 
 def test_a_point_is_left_out_even_where_many_lie_in_its_place():
-    labels = np.arange(10)  # each is alone in its class: all are misjudged
+    labels = np.arange(10)  # each is alone in its class: all are misclassified_rows
     assert left_out_error(np.zeros((10, 2)), labels, 3) == 1
 
 

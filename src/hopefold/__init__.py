@@ -10,21 +10,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hopefold.version import __version__
+
 if TYPE_CHECKING:
     from hopefold.errors import HopefoldError as HopefoldError
     from hopefold.estimators.hope import HOPE as HOPE
-    from hopefold.estimators.hope import SHOPE as SHOPE
+    from hopefold.estimators.shope import SHOPE as SHOPE
     from hopefold.persistence.model_files import load as load
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "HOPE": "hopefold.estimators.hope",
-    "SHOPE": "hopefold.estimators.hope",
+    "SHOPE": "hopefold.estimators.shope",
     "load": "hopefold.persistence.model_files",
     "HopefoldError": "hopefold.errors",
 }
-__all__ = ["HOPE", "SHOPE", "HopefoldError", "load"]
+__all__ = ["HOPE", "SHOPE", "HopefoldError", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:

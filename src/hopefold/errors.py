@@ -5,6 +5,11 @@ Each error is a `HopefoldError` and the built-in exception that fits, so that bo
 user's own names and numbers, then what to do.
 """
 
+from __future__ import annotations
+
+import sys
+import warnings
+
 
 class HopefoldError(Exception):
     """Base of all errors that hopefold raises on purpose."""
@@ -116,3 +121,13 @@ class RoundingWarning(UserWarning):
 
 class UncheckedWarning(UserWarning):
     """An exported file that could not be compared with its model."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, and name the line of the user's own code that called hopefold."""
+    depth, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hopefold":
+        if frame.f_back is None:
+            break
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=depth)

@@ -8,8 +8,8 @@ import torch
 
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
-from hopefold.fitting.learning import Task
-from hopefold.fitting.losses import Batch
+from hopefold.fitting.batch import Batch
+from hopefold.fitting.task import Task
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +19,6 @@ def make_task():
     def make(X, y, *, scale=None, **options):
         settings = {
             "class_weights": np.ones(len(np.unique(y))),
-            "exemplars": None,
-            "n_exemplars": 2,
-            "n_neighbors": 5,
-            "device": torch.device("cpu"),
             "seed": 0,
         }
         learned = learn_scale(X, scale)

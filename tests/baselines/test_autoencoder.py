@@ -8,7 +8,8 @@ import torch
 from sklearn.decomposition import PCA
 
 from hopefold.baselines import Autoencoder
-from hopefold.fitting.learning import Start
+from hopefold.fitting.build import Start
+from methods import method_of
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,10 @@ def test_labels_do_not_shape_the_map(curve):
 def test_the_loss_is_the_mean_squared_length_of_what_is_not_restored(make_task, make_batch):
     x = np.random.RandomState(0).normal(size=(6, 3))
     model = Autoencoder(2, hidden_layer_sizes=(5, 4))
-    map_ = model._make_map(3).double()
+    task = make_task(x, np.arange(6) % 2)
+    map_ = method_of(model, task).make_map(3).double()
     map_.start(torch.from_numpy(x), torch.Generator().manual_seed(0))
-    loss = model._make_loss(make_task(x, np.arange(6) % 2), np.arange(6))
+    loss = method_of(model, task).make_loss(task, np.arange(6))
     mine = loss(map_, make_batch(x, np.arange(6) % 2), None)
     restored = map_.reconstruct(torch.from_numpy(x)).detach().numpy()
     by_hand = sum(np.sum((a - b) ** 2) for a, b in zip(restored, x, strict=True)) / 6
@@ -55,9 +57,11 @@ def test_the_way_back_starts_from_where_pre_training_has_put_the_points(make_tas
     X, y = (part[:200] for part in curve)  # all of them in the sample
     task = make_task(X, y)
     model = Autoencoder(1, hidden_layer_sizes=(8, 6), pretraining_epochs=2)
-    map_ = model._make_map(5)
+    map_ = method_of(model, task).make_map(5)
     generator = torch.Generator().manual_seed(0)
-    model._start_map(map_, Start(task, np.arange(200), np.random.RandomState(0), generator))
+    method_of(model, task).start_map(
+        map_, Start(task, np.arange(200), np.random.RandomState(0), generator)
+    )
     x = task.rows.fetch(slice(None))
     spread = map_.reconstruct(x).detach().std(dim=0).mean()
     assert spread == pytest.approx(float(x.std(dim=0).mean()), rel=1e-4)

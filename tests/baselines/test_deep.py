@@ -13,8 +13,9 @@ from hopefold import HOPE
 from hopefold.baselines import Autoencoder, DeepMCML, DeepNCA, ParametricTSNE, deep
 from hopefold.baselines.deep import Restoration
 from hopefold.core.maps import Deep, HighOrder
-from hopefold.core.masks import Chances
-from hopefold.fitting.learning import Start
+from hopefold.core.masks import MaskSampler
+from hopefold.fitting.build import Start
+from methods import method_of
 
 TWO_LAYERS = {"hidden_layer_sizes": (12, 10)}
 
@@ -34,7 +35,9 @@ def small(three_blobs):
 
 def loss_and_gradient(model, map_, batch, task):
     points = map_(batch.x).detach().requires_grad_()
-    loss = model._make_loss(task, np.arange(len(points)))(lambda *_: points, batch, None)
+    loss = method_of(model, task).make_loss(task, np.arange(len(points)))(
+        lambda *_: points, batch, None
+    )
     return float(loss.detach()), torch.autograd.grad(loss, points)[0]
 
 
@@ -65,12 +68,12 @@ def test_deep_mcml_has_the_pairwise_loss_of_hope(small, make_task, make_batch):
     map_ = HighOrder(X.shape[1], 2, 2, 5).double()
     map_.start(batch.x, torch.Generator().manual_seed(0))
     mine, hopes = (
-        model._make_loss(task, np.arange(len(X)))(map_, batch, None)
+        method_of(model, task).make_loss(task, np.arange(len(X)))(map_, batch, None)
         for model in (DeepMCML(), HOPE(exemplars=None))
     )
     torch.testing.assert_close(mine.detach(), hopes.value)
     slopes = torch.autograd.grad(mine, [*map_.parameters()])
-    torch.testing.assert_close(list(slopes), list(hopes.slopes.values()))
+    torch.testing.assert_close(list(slopes), list(hopes.gradients.values()))
 
 
 def test_the_loss_of_deep_mcml_is_the_loops(small, make_task, make_batch):
@@ -111,9 +114,11 @@ def test_labels_do_not_shape_the_map_of_parametric_tsne(three_blobs):
 
 
 def start(model, task, training=None):
-    map_ = model._make_map(task.rows.n_features)
+    map_ = method_of(model, task).make_map(task.rows.n_features)
     training = np.arange(len(task.rows)) if training is None else training
-    model._start_map(map_, Start(task, training, np.random.RandomState(0), seeded()))
+    method_of(model, task).start_map(
+        map_, Start(task, training, np.random.RandomState(0), seeded())
+    )
     return map_
 
 
@@ -144,7 +149,7 @@ def test_the_restoration_error_is_the_denoising_formula(small, make_task):
         parameter.detach().normal_(generator=seeded()) for parameter in restore.groups["map"]
     )
     inputs = map_.hidden(task.rows.fetch(slice(None)), depth=1).detach()
-    kept = Chances(0).masks(7, 30).draw(inputs, 0.25) * 0.75
+    kept = MaskSampler(0).masks(7, 30).draw(inputs, 0.25) * 0.75
     restored = torch.tanh((inputs * kept) @ W.T + b) * (5 / 10**0.5) @ D.T + c
     by_hand = (restored - inputs).square().sum(dim=1).mean()
     torch.testing.assert_close(restore(torch.arange(30), 7, 0.0).detach(), by_hand)

@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import oracles
 from hopefold.baselines import LDA, LMNN, MCML, NCA, SNC
 from hopefold.baselines.projection import discriminants
-from hopefold.fitting.learning import hold_out
+from hopefold.fitting.held_out import stratified_split
 
 
 @pytest.mark.parametrize("scale", ["auto", "standard", "range", None])
@@ -44,7 +44,7 @@ def test_the_validation_error_is_that_of_five_neighbours_on_the_held_out_rows(di
     model = LDA(random_state=3, refit=refit).fit(X, y)
     random = np.random.RandomState(3)
     random.randint(2**31)  # the seed of the task
-    training, held_out = hold_out(y, 0.1, 1, random)
+    training, held_out = stratified_split(y, 0.1, 1, random)
     assert len(held_out) == 40
 
     lda = LinearDiscriminantAnalysis(n_components=2).fit(X[training], y[training])

@@ -10,6 +10,7 @@ import oracles
 from hopefold.baselines import LMNN
 from hopefold.baselines.lmnn import find_targets
 from hopefold.core.neighborhoods import large_margin
+from methods import method_of
 
 
 def distances(X, i, targets):
@@ -60,7 +61,7 @@ def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
     X, y = (part[::9].astype(np.float32) for part in three_blobs)
     y = y.astype(int)
     task = make_task(X, y)
-    loss = LMNN(n_targets=2, pull=0.3)._make_loss(task, np.arange(len(X)))
+    loss = method_of(LMNN(n_targets=2, pull=0.3), task).make_loss(task, np.arange(len(X)))
     mine = loss(lambda x, *_: x.double() / 4, make_batch(X, y), None)
     targets = X[find_targets(task, np.arange(len(X)), 2)]
     loops = oracles.large_margin((X / 4).tolist(), y.tolist(), (targets / 4).tolist(), pull=0.3)

@@ -7,6 +7,7 @@ import pytest
 
 import oracles
 from hopefold.baselines import MCML
+from methods import method_of
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,8 @@ def test_classes_collapse_until_the_loss_is_gone(collapsed):
 
 def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
     X, y = (part[::9] for part in three_blobs)
-    loss = MCML()._make_loss(make_task(X, y), np.arange(len(X)))
+    task = make_task(X, y)
+    loss = method_of(MCML(), task).make_loss(task, np.arange(len(X)))
     mine = loss(lambda x, _: x / 4, make_batch(X, y), None)
     loops = oracles.collapse_onto_pairs(
         (X / 4).tolist(), y.tolist(), conditional=True, kernel=oracles.gaussian

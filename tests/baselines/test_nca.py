@@ -8,10 +8,12 @@ import torch
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 import oracles
-from hopefold.baselines import NCA, nca
+from hopefold.baselines import NCA
 from hopefold.core.kernels import log_gaussian
 from hopefold.core.neighborhoods import miss_neighbors
 from hopefold.data.scaling import learn_scale
+from hopefold.fitting import plan as planning
+from methods import method_of
 
 
 def scaled(X):
@@ -43,7 +45,8 @@ def test_one_batch_of_all_rows_comes_to_scikit_learns_objective(iris):
 def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
     X, y = (part[::9] for part in three_blobs)
     model = NCA(solver="batches")
-    loss = model._make_loss(make_task(X, y), np.arange(len(X)))
+    task = make_task(X, y)
+    loss = method_of(model, task).make_loss(task, np.arange(len(X)))
     mine = loss(lambda x, _: x / 4, make_batch(X, y), None)
     loops = oracles.miss_neighbors((X / 4).tolist(), y.tolist(), kernel=oracles.gaussian)
     assert float(mine) == pytest.approx(loops, rel=1e-10)
@@ -52,7 +55,7 @@ def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
 def test_many_rows_are_learned_in_batches_and_few_exactly(iris, monkeypatch):
     X, y = iris
     few = NCA(max_iter=2, max_epochs=3).fit(X, y)
-    monkeypatch.setattr(nca, "EXACT_UP_TO", 149)
+    monkeypatch.setattr(planning, "EXACT_UP_TO", 149)
     many = NCA(max_iter=2, max_epochs=3).fit(X, y)
     assert "loss" not in few.history_[0]
     assert "loss" in many.history_[0]

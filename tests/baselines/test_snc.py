@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 import oracles
 from hopefold.baselines import SNC
 from hopefold.errors import InvalidParameter
+from methods import method_of
 
 QUICK = {"max_epochs": 10, "random_state": 0}
 
@@ -17,7 +18,8 @@ QUICK = {"max_epochs": 10, "random_state": 0}
 def test_the_loss_of_a_batch_is_the_loops(three_blobs, make_task, make_batch):
     X, y = (part[::9] for part in three_blobs)
     prototypes, classes = torch.from_numpy(X[::2] + 0.3), y[::2].tolist()
-    loss = SNC()._make_loss(make_task(X, y), np.arange(len(X)))
+    task = make_task(X, y)
+    loss = method_of(SNC(), task).make_loss(task, np.arange(len(X)))
     batch = make_batch(X, y, prototypes, classes)
     mine = loss(lambda x, _=None: x / 4, batch, None)
     loops = oracles.spread_over_exemplars(

@@ -17,7 +17,7 @@ from hopefold.core.maps import (
     SigmoidHighOrder,
     Stacked,
 )
-from hopefold.core.masks import Chances
+from hopefold.core.masks import MaskSampler
 
 
 def seeded(seed=0):
@@ -25,7 +25,7 @@ def seeded(seed=0):
 
 
 def masks(n_rows, seed=0):
-    return Chances(0).masks(seed, n_rows)
+    return MaskSampler(0).masks(seed, n_rows)
 
 
 def randomised(map_, seed=0):

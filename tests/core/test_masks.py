@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hopefold.core.masks import Chances, drop
+from hopefold.core.masks import MaskSampler, drop
 
 
 def masks(n_rows, seed=0):
-    return Chances(0).masks(seed, n_rows)
+    return MaskSampler(0).masks(seed, n_rows)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.25, 0.3, 0.9])
@@ -35,18 +35,18 @@ def test_values_are_dropped_independently_of_each_other():
 
 def test_the_same_seed_gives_the_same_mask_whatever_came_before():
     values = torch.ones(5, 7)
-    chances = Chances(0)
+    chances = MaskSampler(0)
     once = chances.masks(3, 5)
     first = drop(values, 0.5, once)
     assert not torch.equal(drop(values, 0.5, once), first)
     assert torch.equal(drop(values, 0.5, chances.masks(3, 5)), first)
     assert not torch.equal(drop(values, 0.5, chances.masks(4, 5)), first)
-    assert not torch.equal(drop(values, 0.5, Chances(1).masks(3, 5)), first)
+    assert not torch.equal(drop(values, 0.5, MaskSampler(1).masks(3, 5)), first)
 
 
 def test_two_batches_are_masked_independently_of_each_other():
     """Their masks are cut from one strip: none may tell about the other."""
-    chances = Chances(0)
+    chances = MaskSampler(0)
     first, second = (chances.masks(seed, 500).draw(torch.ones(500, 784), 0.25) for seed in (1, 2))
     together = torch.corrcoef(torch.stack([first.ravel(), second.ravel()]))[0, 1]
     assert together.abs() < 0.01

@@ -18,7 +18,7 @@ import oracles
 from hopefold.core.kernels import log_gaussian, log_student
 from hopefold.core.neighborhoods import (
     input_affinities,
-    landmark_slopes,
+    landmark_loss_and_gradient,
     large_margin,
     match_affinities,
     miss_neighbors,
@@ -218,12 +218,12 @@ def shares_of(n, z):
 def test_keeping_near_landmarks_equals_the_loops():
     y, landmarks, p = points(9, 2), points(5, 2, seed=1), shares_of(9, 5)
     loops = oracles.keep_near_landmarks(y.tolist(), landmarks.tolist(), p.tolist())
-    assert float(landmark_slopes(y, landmarks, p)[0]) == pytest.approx(loops, rel=1e-12)
+    assert float(landmark_loss_and_gradient(y, landmarks, p)[0]) == pytest.approx(loops, rel=1e-12)
 
 
 def test_the_gradients_of_keeping_near_landmarks_are_exact():
     y, landmarks, p = points(9, 2), points(5, 2, seed=1), shares_of(9, 5)
-    _, slopes = landmark_slopes(y, landmarks, p)
+    _, slopes = landmark_loss_and_gradient(y, landmarks, p)
     y.requires_grad_()
     landmarks.requires_grad_()
     similarity = (1 + torch.cdist(y, landmarks).square()).reciprocal()
@@ -234,8 +234,8 @@ def test_the_gradients_of_keeping_near_landmarks_are_exact():
 
 def test_keeping_near_landmarks_is_a_sum_over_rows():
     y, landmarks, p = points(8, 2), points(5, 2, seed=1), shares_of(8, 5)
-    halves = [landmark_slopes(y[h], landmarks, p[h])[0] for h in HALVES]
-    torch.testing.assert_close(sum(halves) / 2, landmark_slopes(y, landmarks, p)[0])
+    halves = [landmark_loss_and_gradient(y[h], landmarks, p[h])[0] for h in HALVES]
+    torch.testing.assert_close(sum(halves) / 2, landmark_loss_and_gradient(y, landmarks, p)[0])
 
 
 @pytest.mark.parametrize("perplexity", [1.5, 4.0])

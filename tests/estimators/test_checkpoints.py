@@ -10,7 +10,7 @@ import pytest
 
 from hopefold import HOPE, SHOPE, load
 from hopefold.baselines import NCA, DeepMCML
-from hopefold.core.masks import PLACES, Chances
+from hopefold.core.masks import PLACES, MaskSampler
 from hopefold.errors import BrokenFile, Diverged, InvalidParameter, NoSuchFolder
 from hopefold.training.loop import Descent
 
@@ -157,7 +157,7 @@ def test_a_checkpoint_that_cannot_be_is_told_before_the_fit(three_blobs, checkpo
 
 
 def test_a_longer_strip_of_chances_begins_like_a_shorter_one():
-    short, long = (Chances(3)._draw(PLACES + n, 0.3) for n in (1_000, 77_000))
+    short, long = (MaskSampler(3)._draw(PLACES + n, 0.3) for n in (1_000, 77_000))
     assert (long[: len(short)] == short).all()
 
 

@@ -13,8 +13,9 @@ from hopefold import HOPE, SHOPE
 from hopefold.core.maps import Pressed
 from hopefold.errors import NoValidationWarning, RareClassWarning
 from hopefold.evaluation import knn_error
-from hopefold.fitting.learning import hold_out
+from hopefold.fitting.held_out import stratified_split
 from hopefold.inference import embedding
+from methods import plan_for
 
 QUICK = {"n_factors": 20, "max_epochs": 15, "random_state": 0}
 REFERENCES = pytest.mark.parametrize("exemplars", ["joint", "kmeans", None])
@@ -199,16 +200,16 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])
 @pytest.mark.parametrize(("n_features", "dropped"), [(4, 0.004), (64, 0.064), (784, 0.25)])
 def test_features_are_dropped_where_others_can_stand_in_for_them(cls, n_features, dropped):
-    assert cls()._make_map(n_features).input_dropout == pytest.approx(dropped)
-    assert cls(input_dropout=0.1)._make_map(n_features).input_dropout == 0.1
+    assert plan_for(cls(), n_features).input_dropout == pytest.approx(dropped)
+    assert plan_for(cls(input_dropout=0.1), n_features).input_dropout == 0.1
 
 
 def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
-    assert SHOPE()._make_map(30).dropout == 0.3
-    assert SHOPE()._make_map(784).dropout == 0
-    assert SHOPE(n_factors=100)._make_map(30).dropout == pytest.approx(0.15)
-    assert SHOPE(dropout=0.1)._make_map(30).dropout == 0.1
-    assert HOPE()._make_map(30).dropout == 0
+    assert plan_for(SHOPE(), 30).dropout == 0.3
+    assert plan_for(SHOPE(), 784).dropout == 0
+    assert plan_for(SHOPE(n_factors=100), 30).dropout == pytest.approx(0.15)
+    assert plan_for(SHOPE(dropout=0.1), 30).dropout == 0.1
+    assert plan_for(HOPE(), 30).dropout == 0
 
 
 @pytest.mark.parametrize(
@@ -224,16 +225,14 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
     ],
 )
 def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, nudge, epochs):
-    model = SHOPE(nudge=nudge)
-    model.n_features_in_ = 9
-    assert model._settings(n_rows, 10, sparse=False).max_epochs == epochs
+    model = SHOPE(adversarial=nudge)
+    assert plan_for(model, n_rows=n_rows).max_epochs == epochs
 
 
 @pytest.mark.parametrize(("n_classes", "epochs"), [(2, 70), (10, 70), (26, 182), (200, 210)])
 def test_the_more_classes_there_are_the_more_passes_are_made(n_classes, epochs):
-    model = SHOPE(nudge=0)
-    model.n_features_in_ = 9
-    assert model._settings(14_000, n_classes, sparse=False).max_epochs == epochs
+    model = SHOPE(adversarial=0)
+    assert plan_for(model, n_rows=14_000, n_classes=n_classes).max_epochs == epochs
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])
@@ -391,7 +390,7 @@ def test_small_classes_are_held_out_from_too():
 @pytest.mark.parametrize("fraction", [0.1, 0.25, 0.5])
 def test_the_held_out_part_is_stratified_and_of_the_size_asked_for(fraction):
     labels = np.repeat([0, 1, 2, 3], [100, 33, 7, 2])
-    training, held_out = hold_out(labels, fraction, 2, np.random.RandomState(0))
+    training, held_out = stratified_split(labels, fraction, 2, np.random.RandomState(0))
     assert sorted([*training, *held_out]) == list(range(142))
     sizes = np.bincount(labels[held_out], minlength=4)
     assert np.abs(sizes - fraction * np.bincount(labels))[:3].max() <= 1

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import oracles
 from hopefold import HOPE, SHOPE, load
 from hopefold.baselines import LDA
-from hopefold.core.interactions import slopes_at
+from hopefold.core.interactions import sigmoid_derivatives
 from hopefold.errors import InvalidInput, InvalidParameter
 
 NAMES = ["height", "weight", "age", "constant"]
@@ -184,7 +184,7 @@ def test_mean_slopes_are_those_of_the_line_through_both_ends(table):
     model = SHOPE(random_state=0, max_epochs=3).fit(X, y)
     middle = torch.zeros(4, dtype=torch.float64)
     rows = torch.from_numpy(model.scale_.apply(X[:5])).double()
-    slopes = slopes_at(model.map_, rows, middle)
+    slopes = sigmoid_derivatives(model.map_, rows, middle)
     C, c, _, W, b = (weights.double().numpy() for weights in model.map_.parameters())
     units = lambda x: W @ (C @ x + c) ** model.order + b  # noqa: E731
     start = units(middle.numpy())

@@ -10,8 +10,15 @@ import torch
 
 from hopefold.core import objectives
 from hopefold.core.maps import Products, SigmoidHighOrder
-from hopefold.core.masks import Chances
-from hopefold.fitting.losses import Batch, by_exemplars, by_pairs, onto_exemplars, onto_pairs
+from hopefold.core.masks import MaskSampler
+from hopefold.fitting.batch import Batch
+from hopefold.fitting.losses import (
+    ExemplarLoss,
+    HighOrderLoss,
+    PairLoss,
+    onto_exemplars,
+    onto_pairs,
+)
 
 ON_EXEMPLARS = {
     "collapse": (objectives.collapse_onto_exemplars, {"spread": False}),
@@ -48,11 +55,11 @@ def map_(request, batch):
 
 
 def compare(known, plain, map_, batch, learned):
-    masks = [Chances(0).masks(3, len(batch.x)) for _ in range(2)]
+    masks = [MaskSampler(0).masks(3, len(batch.x)) for _ in range(2)]
     found, expected = known(map_, batch, masks[0]), plain(map_, batch, masks[1])
     torch.testing.assert_close(found.value, expected.detach())
     torch.testing.assert_close(
-        [found.slopes[parameter] for parameter in learned],
+        [found.gradients[parameter] for parameter in learned],
         list(torch.autograd.grad(expected, learned)),
     )
 
@@ -61,17 +68,17 @@ def compare(known, plain, map_, batch, learned):
 def test_losses_on_exemplars_come_with_the_gradients_that_autograd_finds(name, map_, batch):
     objective, options = ON_EXEMPLARS[name]
     learned = [*map_.parameters(), batch.exemplars]
-    compare(by_exemplars(**options, nudge=0), onto_exemplars(objective), map_, batch, learned)
+    compare(HighOrderLoss(ExemplarLoss(**options)), onto_exemplars(objective), map_, batch, learned)
 
 
 @pytest.mark.parametrize("conditional", [False, True], ids=["joint", "conditional"])
 def test_losses_on_pairs_come_with_the_gradients_that_autograd_finds(conditional, map_, batch):
     objective = partial(objectives.collapse_onto_pairs, conditional=conditional)
-    known = by_pairs(conditional=conditional, nudge=0)
+    known = HighOrderLoss(PairLoss(conditional=conditional))
     compare(known, onto_pairs(objective), map_, batch, [*map_.parameters()])
 
 
 def test_the_same_arguments_give_the_same_bits_again(map_, batch):
-    loss = by_exemplars(spread=False, nudge=0.1)
-    first, again = (loss(map_, batch, Chances(0).masks(3, 9)).value for _ in range(2))
+    loss = HighOrderLoss(ExemplarLoss(spread=False), radius=0.1)
+    first, again = (loss(map_, batch, MaskSampler(0).masks(3, 9)).value for _ in range(2))
     assert torch.equal(first, again)

@@ -15,7 +15,10 @@ from hopefold.core.objectives import collapse_onto_exemplars
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
-from hopefold.fitting.losses import Batch, by_exemplars, onto_exemplars
+from hopefold.fitting.batch import Batch
+from hopefold.fitting.losses import ExemplarLoss, HighOrderLoss, onto_exemplars
+from hopefold.fitting.task import Task
+from methods import method_of
 
 LENGTH = 0.3
 
@@ -53,14 +56,16 @@ def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(
     expected = (loss(map_, batch, None) + loss(map_, batch.with_rows(moved), None)) / 2
     learned = [*map_.parameters(), batch.exemplars]
     slopes = torch.autograd.grad(expected, learned)
-    nudged = by_exemplars(spread=False, nudge=LENGTH)(map_, batch, None)
+    nudged = HighOrderLoss(ExemplarLoss(spread=False), radius=LENGTH)(map_, batch, None)
     torch.testing.assert_close(nudged.value, expected.detach())
-    torch.testing.assert_close([nudged.slopes[weights] for weights in learned], list(slopes))
+    torch.testing.assert_close([nudged.gradients[weights] for weights in learned], list(slopes))
 
 
 def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
     before = batch.x.clone()
-    plain, nudged = (by_exemplars(spread=False, nudge=nudge) for nudge in (0, LENGTH))
+    plain, nudged = (
+        HighOrderLoss(ExemplarLoss(spread=False), radius=nudge) for nudge in (0, LENGTH)
+    )
     assert nudged(map_, batch, None).value > plain(map_, batch, None).value
     assert torch.equal(batch.x, before)
 
@@ -71,45 +76,44 @@ def test_a_nudged_map_keeps_its_place_under_noise(digits):
     X_new = X_new + 0.35 * noise
     settings = {"max_epochs": 25, "random_state": 0, "validation_fraction": 0, "dropout": 0}
     settings["learning_rate"] = 2e-3
-    plain = SHOPE(**settings, nudge=0).fit(X, y).score(X_new, y_new)
-    steady = SHOPE(**settings, nudge=0.3).fit(X, y).score(X_new, y_new)
+    plain = SHOPE(**settings, adversarial=0).fit(X, y).score(X_new, y_new)
+    steady = SHOPE(**settings, adversarial=0.3).fit(X, y).score(X_new, y_new)
     assert steady > plain + 0.02
 
 
 @pytest.mark.parametrize("exemplars", ["joint", "kmeans"])
 def test_both_objectives_can_be_nudged(exemplars, three_blobs):
     X, y = three_blobs
-    model = HOPE(nudge=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
+    model = HOPE(adversarial=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
 
 
-def nudge_of(method, X):
-    """How far rows are nudged: as a fit would decide it."""
-    scale, labels = learn_scale(X, method._how_to_scale()), np.arange(X.shape[0]) % 2
-    rows = Rows.prepare(X, scale)
-    task = method._task(rows, scale, labels, np.arange(2), np.ones(2), np.random.RandomState(0))
-    return method._prepared(task, (0.0,)).nudge
+def radius_of(model, X):
+    """The radius of the perturbation: as a fit would decide it."""
+    scale, labels = learn_scale(X, model.request().scale), np.arange(X.shape[0]) % 2
+    task = Task(Rows.prepare(X, scale), scale, labels, np.arange(2), np.ones(2), seed=0)
+    return method_of(model, task).plan.adversarial
 
 
 def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_features(digits):
     table, wide = (np.random.RandomState(0).normal(size=(50, n)) for n in (99, 784))
     pixels = digits[0]
-    assert nudge_of(SHOPE(), table) == 0
-    assert nudge_of(SHOPE(scale=None), table) == 0
-    assert nudge_of(SHOPE(), table[:, :1]) == 0
-    assert nudge_of(SHOPE(), wide) > 0
-    assert nudge_of(SHOPE(), pixels) > 0
-    assert nudge_of(SHOPE(scale="standard"), pixels) == 0
-    assert nudge_of(SHOPE(), csr_array(wide)) == nudge_of(SHOPE(), csr_array(pixels)) == 0
-    assert nudge_of(SHOPE(nudge=0.2), table) == 0.2
-    assert nudge_of(HOPE(), wide) == 0
-    assert nudge_of(SHOPE(optimizer="cg"), wide) == 0
-    assert nudge_of(SHOPE(augment="affine", image_shape=(28, 28)), wide) == 0
+    assert radius_of(SHOPE(), table) == 0
+    assert radius_of(SHOPE(scale=None), table) == 0
+    assert radius_of(SHOPE(), table[:, :1]) == 0
+    assert radius_of(SHOPE(), wide) > 0
+    assert radius_of(SHOPE(), pixels) > 0
+    assert radius_of(SHOPE(scale="standard"), pixels) == 0
+    assert radius_of(SHOPE(), csr_array(wide)) == radius_of(SHOPE(), csr_array(pixels)) == 0
+    assert radius_of(SHOPE(adversarial=0.2), table) == 0.2
+    assert radius_of(HOPE(), wide) == 0
+    assert radius_of(SHOPE(optimizer="cg"), wide) == 0
+    assert radius_of(SHOPE(augment="affine", image_shape=(28, 28)), wide) == 0
 
 
 def test_a_nudge_is_a_share(three_blobs):
-    with pytest.raises(InvalidParameter, match="nudge=-1"):
-        SHOPE(nudge=-1).fit(*three_blobs)
+    with pytest.raises(InvalidParameter, match="adversarial=-1"):
+        SHOPE(adversarial=-1).fit(*three_blobs)
 
 
 def test_an_exemplar_learns_nothing_for_a_column_that_is_constant(three_blobs):

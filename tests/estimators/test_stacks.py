@@ -11,9 +11,10 @@ from sklearn.datasets import load_digits
 from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder, Stacked
 from hopefold.errors import BrokenFile, InvalidParameter
-from hopefold.estimators import structured
 from hopefold.evaluation import interaction_stability
 from hopefold.fitting import memory
+from hopefold.fitting import plan as planning
+from hopefold.fitting.trainer import Trainer
 from hopefold.persistence import store
 
 SMALL = {"n_units": (12, 8), "n_factors": (10, 6), "order": (2, 3), "random_state": 0}
@@ -209,7 +210,7 @@ def twelve_classes():
 def layers_where_trials_say(monkeypatch, errors, table, **settings):
     """How many layers a fit takes if one and two layers have these errors in the trials."""
     told = iter(errors)
-    monkeypatch.setattr(SHOPE, "_trial", lambda *_: next(told))
+    monkeypatch.setattr(Trainer, "trial_error", lambda *_: next(told))
     return len(SHOPE(max_epochs=1, random_state=0, **settings).fit(*table).map_.layers)
 
 
@@ -240,24 +241,27 @@ def test_few_classes_and_many_features_have_one_layer(monkeypatch, three_blobs, 
 
 
 def test_trials_keep_to_their_budget_of_row_visits(monkeypatch, twelve_classes):
-    passes, learn_from = [], SHOPE._learn_from
+    passes, run = [], Trainer.run
 
-    def spy(self, task, training, held_out, like=None):
-        passes.append((self.n_units, self.max_epochs))
-        return learn_from(self, task, training, held_out, like)
+    def spy(self, plan, *others, **options):
+        passes.append((plan.n_units, plan.max_epochs))
+        return run(self, plan, *others, **options)
 
-    monkeypatch.setattr(SHOPE, "_learn_from", spy)
+    monkeypatch.setattr(Trainer, "run", spy)
     model = SHOPE(max_epochs=20, n_factors=10, random_state=0, refit=False)
     model.fit(*twelve_classes)
-    assert passes[:2] == [("auto", 5), ((400, 400), 5)]
+    assert passes[:2] == [(600, 5), ((400, 400), 5)]
     passes.clear()
-    monkeypatch.setattr(structured, "TRIAL_VISITS", 3 * 216)
+    monkeypatch.setattr(planning, "TRIAL_VISITS", 3 * 216)
     model.fit(*twelve_classes)
-    assert passes[:2] == [("auto", 3), ((400, 400), 3)]
+    assert passes[:2] == [(600, 3), ((400, 400), 3)]
 
 
 def test_layers_that_a_fit_has_chosen_come_back_from_a_file(monkeypatch, twelve_classes, tmp_path):
-    monkeypatch.setattr(SHOPE, "_trial", lambda self, *_: 0.9 if self.n_units == "auto" else 0.1)
+    error_of = {600: 0.9, (400, 400): 0.1}
+    monkeypatch.setattr(
+        Trainer, "trial_error", lambda _, decided, *__: error_of[decided["n_units"][0]]
+    )
     X, y = twelve_classes
     model = SHOPE(max_epochs=1, n_factors=10, random_state=0).fit(X, y)
     assert model.n_units == "auto"

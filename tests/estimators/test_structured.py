@@ -19,11 +19,13 @@ from sklearn.preprocessing import StandardScaler
 import oracles
 from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder
-from hopefold.core.objectives import guess_classes, shares_of_classes
+from hopefold.core.objectives import class_probabilities, pseudo_labels
 from hopefold.data.tables import read_table
 from hopefold.errors import InvalidInput, InvalidParameter, MarkerWarning
 from hopefold.evaluation import trustworthiness
-from hopefold.fitting.losses import Batch, Belief, by_exemplars, by_pairs
+from hopefold.fitting.batch import Batch, PseudoLabeling
+from hopefold.fitting.losses import ExemplarLoss, HighOrderLoss, PairLoss
+from hopefold.fitting.trainer import Trainer
 
 QUICK = {"n_factors": 40, "n_units": 40, "random_state": 0}
 METHODS = pytest.mark.parametrize("method", [SHOPE, HOPE], ids=["S-HOPE", "HOPE"])
@@ -190,13 +192,13 @@ def test_the_share_of_structure_is_chosen_where_labels_are_missing(few_labels):
 def test_shares_of_pairs_are_tried_on_all_rows(three_blobs, monkeypatch):
     X, y = three_blobs
     seen = set()
-    learn_from = SHOPE._learn_from
+    run = Trainer.run
 
-    def spy(self, task, training, *others):
-        seen.add((task.structure, len(training)))
-        return learn_from(self, task, training, *others)
+    def spy(self, plan, task, training, *others, **options):
+        seen.add((plan.structure, len(training)))
+        return run(self, plan, task, training, *others, **options)
 
-    monkeypatch.setattr(SHOPE, "_learn_from", spy)
+    monkeypatch.setattr(Trainer, "run", spy)
     settings = {"exemplars": None, "missing_label": -1, "max_epochs": 3, "refit": False}
     model = quick(**settings).fit(X, np.where(np.arange(90) % 3, y, -1))
     assert model.structure_ in (0.1, 0.5)
@@ -346,7 +348,7 @@ def test_structure_shows_what_is_inside_a_class(digits):
 
 #: Shares and weights of two classes, and guesses of them that are believed by half.
 SHARES, WEIGHTS = (0.3, 0.7), (1.2, 0.8)
-BELIEF = Belief(0.5, *(torch.tensor(v, dtype=torch.float64) for v in (SHARES, WEIGHTS)))
+LABELING = PseudoLabeling(0.5, *(torch.tensor(v, dtype=torch.float64) for v in (SHARES, WEIGHTS)))
 
 
 def batch_of(labels, n_landmarks):
@@ -363,7 +365,7 @@ def batch_of(labels, n_landmarks):
         exemplar_labels=exemplar_labels,
         exemplar_weights=None,
         affinities=draw(len(labels), n_landmarks).softmax(dim=1) if n_landmarks else None,
-        belief=BELIEF,
+        pseudo_labeling=LABELING,
     )
 
 
@@ -387,16 +389,16 @@ def test_the_gradient_of_both_shares_together_is_that_of_the_loss(on, structure)
     """Guesses are made once for a batch: small steps do not change them."""
     labels = [0, 1, 1, 0, 1, 0] if (on, structure) == ("pairs", 0) else [0, -1, 1, 0, -1, 1]
     batch = batch_of(labels, 5 if on == "landmarks" and structure else 0)
-    batch = replace(batch, belief=BELIEF if on == "landmarks" else None)
+    batch = replace(batch, pseudo_labeling=LABELING if on == "landmarks" else None)
     map_ = SigmoidHighOrder(4, 2, 2, 5, 6).double()
     map_.start(batch.x, torch.Generator().manual_seed(1))
     if on == "landmarks":
-        loss = by_exemplars(spread=False, nudge=0, structure=structure)
+        loss = HighOrderLoss(ExemplarLoss(spread=False, structure=structure), radius=0)
     else:
-        loss = by_pairs(conditional=False, nudge=0, structure=structure, perplexity=2)
+        loss = HighOrderLoss(PairLoss(conditional=False, structure=structure, perplexity=2))
     known = loss(map_, batch, None)
-    slopes = known.slopes[map_.C].reshape(-1)[:4].tolist()
-    to_exemplars = known.slopes.get(batch.exemplars, torch.zeros(4)).reshape(-1)[:4].tolist()
+    slopes = known.gradients[map_.C].reshape(-1)[:4].tolist()
+    to_exemplars = known.gradients.get(batch.exemplars, torch.zeros(4)).reshape(-1)[:4].tolist()
     np.testing.assert_allclose(
         [*slopes, *to_exemplars], slopes_by_differences(loss, map_, batch), atol=1e-7
     )
@@ -407,12 +409,12 @@ def test_guessed_rows_count_as_far_as_they_are_believed():
     batch = batch_of([0, -1, 1, 0, -1, -1], 0)
     map_ = SigmoidHighOrder(4, 2, 2, 5, 6).double()
     map_.start(batch.x, torch.Generator().manual_seed(1))
-    found = float(by_exemplars(spread=False, nudge=0)(map_, batch, None).value)
+    found = float(HighOrderLoss(ExemplarLoss(spread=False), radius=0)(map_, batch, None).value)
     points, exemplars = (map_(x).tolist() for x in (batch.x, batch.exemplars))
     of_exemplars = exemplars, batch.exemplar_labels.tolist()
     labels, weights = batch.labels.tolist(), [1.0] * 6
     unknown = [row for row in range(6) if labels[row] < 0]
-    guesses = oracles.guess_classes([points[row] for row in unknown], *of_exemplars, SHARES)
+    guesses = oracles.pseudo_labels([points[row] for row in unknown], *of_exemplars, SHARES)
     for row, (guess, margin) in zip(unknown, guesses, strict=True):
         labels[row], weights[row] = guess, 0.5 * margin * WEIGHTS[guess]
     wanted = oracles.collapse_onto_exemplars(points, labels, *of_exemplars, weights)
@@ -420,8 +422,8 @@ def test_guessed_rows_count_as_far_as_they_are_believed():
 
 
 def test_one_class_alone_is_guessed_for_certain():
-    shares = shares_of_classes(torch.ones(3, 2), torch.zeros(1, 2), torch.tensor([0]))
-    guesses, margins = guess_classes(shares, torch.tensor([0.2]))
+    shares = class_probabilities(torch.ones(3, 2), torch.zeros(1, 2), torch.tensor([0]))
+    guesses, margins = pseudo_labels(shares, torch.tensor([0.2]))
     assert guesses.tolist() == [0, 0, 0]
     assert margins.tolist() == [1, 1, 1]
 

@@ -60,9 +60,9 @@ class Problem:
         with Progress("test", settings.max_epochs, verbose=False) as progress:
             args = (self.loss, groups, 33, settings, torch.Generator().manual_seed(0), progress)
             if path is None:
-                return minimise(*args, mistakes=self.mistakes)
+                return minimise(*args, misclassified=self.mistakes)
             with hold(path, identity, 0, minutes) as checkpoint:
-                return minimise(*args, mistakes=self.mistakes, checkpoint=checkpoint)
+                return minimise(*args, misclassified=self.mistakes, checkpoint=checkpoint)
 
     def bits(self):
         return np.concatenate([self.map.detach().ravel(), self.exemplars.detach()]).tobytes()

@@ -127,7 +127,7 @@ def test_the_best_epoch_is_restored():
         return (np.arange(20) < next(wrong_rows)).astype(float)
 
     settings = replace(SETTINGS, max_epochs=8)
-    outcome = run(to_the_mean(parameter), {"map": [parameter]}, settings, mistakes=mistakes)
+    outcome = run(to_the_mean(parameter), {"map": [parameter]}, settings, misclassified=mistakes)
     assert outcome.epochs == 3
     torch.testing.assert_close(parameter.detach(), snapshots[2])
     assert [r["validation_error"] for r in outcome.history][:3] == [0.45, 0.25, 0.0]
@@ -140,7 +140,7 @@ def test_an_epoch_that_is_worse_by_chance_only_counts_as_equal():
         to_the_mean(parameter),
         {"map": [parameter]},
         replace(SETTINGS, max_epochs=5),
-        mistakes=lambda: np.array(next(wrong)),
+        misclassified=lambda: np.array(next(wrong)),
     )
     assert outcome.epochs == 4
 
@@ -151,7 +151,7 @@ def test_a_run_that_no_longer_improves_stops():
         to_the_mean(parameter),
         {"map": [parameter]},
         replace(SETTINGS, patience=4),
-        mistakes=lambda: np.ones(10),
+        misclassified=lambda: np.ones(10),
     )
     assert len(outcome.history) == 5
 
@@ -200,7 +200,7 @@ def test_a_verbose_run_shows_epochs_loss_and_error(capfd):
             replace(SETTINGS, max_epochs=3),
             torch.Generator().manual_seed(0),
             progress,
-            mistakes=lambda: np.array([1.0, 0, 0, 0]),
+            misclassified=lambda: np.array([1.0, 0, 0, 0]),
         )
     shown = capfd.readouterr()
     assert "3/3" in shown.err

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from hopefold.training.optimizers import Adam, Known, one_cycle
+from hopefold.training.optimizers import Adam, LossWithGradients, one_cycle
 
 RATE, DECAY, TURNS = 0.1, 0.02, [("map",), ("exemplars",), ("map", "exemplars"), ("map",)]
 
@@ -22,7 +22,7 @@ def loss_of(groups):
     parameters = [p for group in groups.values() for p in group]
     value = sum((p.sin() * (k + 1)).sum() for k, p in enumerate(parameters))
     slopes = torch.autograd.grad(value, parameters)
-    return Known(value.detach(), dict(zip(parameters, slopes, strict=True)))
+    return LossWithGradients(value.detach(), dict(zip(parameters, slopes, strict=True)))
 
 
 def walk(adam, groups, turns):
@@ -43,7 +43,7 @@ def test_steps_are_those_of_torch(fused, decay):
         for name, group in theirs.items()
     }
     for number, turn in enumerate(TURNS):
-        slopes = loss_of(theirs).slopes
+        slopes = loss_of(theirs).gradients
         for name in turn:
             for parameter in theirs[name]:
                 parameter.grad = slopes[parameter]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from hopefold import checks
 from hopefold.core.maps import Deep
-from hopefold.core.masks import Chances, drop
-from hopefold.errors import InvalidParameter
-from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
-from hopefold.fitting.learning import Start, Task
+from hopefold.core.masks import MaskSampler, drop
+from hopefold.fitting.build import START_ROWS, Method, Start
+from hopefold.fitting.task import Task
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -38,62 +35,37 @@ PRETRAINING = Training(
 )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class DeepEmbedding(GradientEmbedding):
+class DeepMethod(Method):
     """A deep map of sigmoids, whose layers may learn to denoise their inputs first."""
 
-    learning_rate: float = 2e-3
-    hidden_layer_sizes: Sequence[int] = (500, 500, 2000)
-    pretraining_epochs: int = 5
-    input_dropout: float = 0.0
-    dropout: float = 0.0
+    map_kind: ClassVar[type[nn.Module]] = Deep
 
-    _map_kind: ClassVar[type[nn.Module]] = Deep
-    _prose: ClassVar = {
-        "hidden_layer_sizes": ("sequence of int", "Units of each layer of sigmoids."),
-        "pretraining_epochs": (
-            "int",
-            """Passes over the rows in which each layer first learns to restore its inputs, a
-quarter of which are missing. 0: random weights.""",
-        ),
-    }
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        sizes = self.hidden_layer_sizes
-        if not isinstance(sizes, list | tuple) or not sizes:
-            raise InvalidParameter(
-                f"hidden_layer_sizes={sizes!r}: give the units of each layer, e.g. (500, 500)."
-            )
-        for size in sizes:
-            checks.check_whole("hidden_layer_sizes", size, at_least=1)
-        checks.check_whole("pretraining_epochs", self.pretraining_epochs, at_least=0)
-        checks.check_number("input_dropout", self.input_dropout, 0, 1)
-        checks.check_number("dropout", self.dropout, 0, 1)
-
-    def _make_map(self, n_features: int) -> nn.Module:
-        return self._map_kind(
+    def make_map(self, n_features: int) -> nn.Module:
+        """Layers of the given widths."""
+        plan = self.plan
+        return self.map_kind(
             n_features,
-            self.hidden_layer_sizes,
-            self.n_components,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
+            plan.options["hidden_layer_sizes"],
+            plan.n_components,
+            input_dropout=plan.input_dropout,
+            dropout=plan.dropout,
         )
 
-    def _start_map(self, map_: Any, start: Start) -> None:
-        super()._start_map(map_, start)
-        if self.pretraining_epochs:
-            self._pretrain(map_, start, start.fetch(START_ROWS))
+    def start_map(self, map_: Any, start: Start) -> None:
+        """Random weights, then layer-wise pre-training where it is asked for."""
+        super().start_map(map_, start)
+        if self.plan.options["pretraining_epochs"]:
+            self.pretrain(map_, start, start.fetch(START_ROWS))
 
-    def _pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
+    def pretrain(self, map_: Any, start: Start, sample: Tensor) -> None:
         """Layer after layer, each started anew for what the ones below have become."""
-        task, training, generator = start.task, start.training, start.generator
-        settings = replace(PRETRAINING, max_epochs=self.pretraining_epochs)
+        plan, task, training, generator = self.plan, start.task, start.training, start.generator
+        settings = replace(PRETRAINING, max_epochs=plan.options["pretraining_epochs"])
         for depth in range(len(map_.W)):
             map_.cpu().start_layer(depth, sample, generator)
-            title = f"{type(self).__name__}, layer {depth + 1}"
-            with Progress(title, settings.max_epochs, verbose=self.verbose > 0) as progress:
-                restore = Restoration(map_.to(task.device), depth, task, training, sample)
+            title = f"{plan.method}, layer {depth + 1}"
+            with Progress(title, settings.max_epochs, verbose=start.verbose) as progress:
+                restore = Restoration(map_.to(plan.device), depth, task, training, sample)
                 minimise(
                     restore,
                     restore.groups,
@@ -125,7 +97,7 @@ class Restoration:
         self._D = nn.Parameter(torch.zeros_like(W.T, memory_format=torch.contiguous_format))
         with torch.no_grad():
             self._c = nn.Parameter(map_.hidden(sample.to(W.device), depth=depth).mean(dim=0))
-        self._chances = Chances(task.seed, W.device)
+        self._sampler = MaskSampler(task.seed, W.device)
         self.groups = {"map": [W, b, self._D, self._c]}
 
     def __call__(self, batch: Tensor, seed: int, _done: float) -> Tensor:
@@ -133,7 +105,7 @@ class Restoration:
         x = self._task.rows.fetch(self._training[batch.numpy()]).to(self._c.device)
         with torch.no_grad():
             inputs = self._map.hidden(x, depth=self._depth)
-            damaged = drop(inputs, NOISE, self._chances.masks(seed, len(x))) * (1 - NOISE)
+            damaged = drop(inputs, NOISE, self._sampler.masks(seed, len(x))) * (1 - NOISE)
         W, b = self._map.W[self._depth], self._map.b[self._depth]
         units = torch.tanh(torch.addmm(b, damaged, W.T)) * (5 / math.sqrt(len(W)))
         return (torch.addmm(self._c, units, self._D.T) - inputs).square().sum(dim=1).mean()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,9 +11,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
 from hopefold.core.maps import Linear
-from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.gradient import GradientEmbedding
-from hopefold.fitting.learning import Learned, Start, Task, judge, start_exemplars
+from hopefold.fitting.build import Method, Start, start_exemplars
+from hopefold.fitting.held_out import evaluate
+from hopefold.fitting.task import Learned, Task
 from hopefold.training.loop import Run
 
 if TYPE_CHECKING:
@@ -27,74 +26,67 @@ if TYPE_CHECKING:
 START_ROWS = 10_000
 START_SHRINKAGE = 0.1
 
-#: What a class weight does where the map is learned without it.
-WEIGHTS_JUDGE_ONLY = {
-    "class_weight": (
-        'dict, "balanced" or None',
-        """Weights of the classes in the validation error and in `predict`; the map does not heed
-them.""",
-    )
-}
-
 #: Directions in which rows spread less than this, relative to the most, are left out.
 RANK_TOLERANCE = 1e-6
 
 
-class ClosedForm(SupervisedEmbedding):
-    """A linear map that `_solve` finds in one go, on the CPU.
-
-    All rows are in memory at once, dense and in float64.
-    """
-
-    _prose: ClassVar = WEIGHTS_JUDGE_ONLY
-
-    def _make_map(self, n_features: int) -> nn.Module:
-        return Linear(n_features, self.n_components)
-
-    def _solve(
-        self, x: Float[ndarray, "n features"], labels: Int[ndarray, " n"], seed: int
-    ) -> Float[ndarray, "directions features"]:
-        """The directions, best first; those beyond ``n_components`` are left out."""
-        raise NotImplementedError
-
-    def _learn_from(
-        self, task: Task, training: ndarray, held_out: ndarray, like: Learned | None = None
-    ) -> Learned:
-        """Solve for the training rows; the held-out rows are judged, and change nothing."""
-        x = task.rows.fetch(training).numpy().astype(np.float64)
-        directions = self._solve(x, task.labels[training], task.seed)
-        map_ = as_map(directions, task.rows.n_features, self.n_components)
-        exemplars, labels = start_exemplars(task, training, np.random.RandomState(task.seed))
-        record: dict[str, float] = {"epoch": 1}
-        if len(held_out):
-            wrong = judge(task, map_, exemplars, labels, training, held_out)
-            record["validation_error"] = float(wrong.mean())
-        run = Run(1, [record])
-        if task.exemplars is None:
-            return Learned(map_, None, task.labels, run)
-        return Learned(map_, exemplars.numpy(), labels, run)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class LinearGradient(GradientEmbedding):
+class LinearMethod(Method):
     """A linear map learned by gradients, from the discriminants of LDA onwards."""
 
-    learning_rate: float = 1e-2
+    def make_map(self, n_features: int) -> nn.Module:
+        """A projection."""
+        return Linear(n_features, self.plan.n_components)
 
-    def _make_map(self, n_features: int) -> nn.Module:
-        return Linear(n_features, self.n_components)
-
-    def _start_map(self, map_: Any, start: Start) -> None:
+    def start_map(self, map_: Any, start: Start) -> None:
         """Random directions, but for the discriminants that there are; rows spread to 1."""
-        super()._start_map(map_, start)
+        super().start_map(map_, start)
         sample = start.sample(START_ROWS)
         x = start.task.rows.fetch(sample).numpy().astype(np.float64)
         directions = discriminants(x, start.task.labels[sample], shrinkage=START_SHRINKAGE)
         spreads = (x @ directions.T).std(axis=0)
         seen = spreads > RANK_TOLERANCE * spreads.max(initial=0)  # shrinking adds what rows lack
-        directions = (directions[seen] / spreads[seen, None])[: self.n_components]
+        directions = (directions[seen] / spreads[seen, None])[: self.plan.n_components]
         with torch.no_grad():
             map_.P[: len(directions)] = torch.from_numpy(directions)
+
+
+class SolvedMethod(Method):
+    """A linear map that `directions` finds in one go, on the CPU.
+
+    All rows are in memory at once, dense and in float64.
+    """
+
+    def make_map(self, n_features: int) -> nn.Module:
+        """A projection."""
+        return Linear(n_features, self.plan.n_components)
+
+    @property
+    def is_solved(self) -> bool:
+        """There is nothing for a training loop to do."""
+        return True
+
+    def directions(
+        self, x: Float[ndarray, "n features"], labels: Int[ndarray, " n"], seed: int
+    ) -> Float[ndarray, "directions features"]:
+        """The directions, best first; those beyond ``n_components`` are left out."""
+        raise NotImplementedError
+
+    def solve(self, task: Task, training: ndarray, held_out: ndarray) -> Learned:
+        """Solve for the training rows; the held-out rows are evaluated, and change nothing."""
+        plan = self.plan
+        x = task.rows.fetch(training).numpy().astype(np.float64)
+        directions = self.directions(x, task.labels[training], task.seed)
+        map_ = as_map(directions, task.rows.n_features, plan.n_components)
+        random = np.random.RandomState(task.seed)
+        exemplars, labels = start_exemplars(plan, task, training, random)
+        record: dict[str, float] = {"epoch": 1}
+        if len(held_out):
+            wrong = evaluate(plan, task, map_, exemplars, labels, training, held_out)
+            record["validation_error"] = float(wrong.mean())
+        run = Run(1, [record])
+        if plan.exemplars is None:
+            return Learned(map_, None, task.labels, run, plan)
+        return Learned(map_, exemplars.numpy(), labels, run, plan)
 
 
 def discriminants(

@@ -119,7 +119,7 @@ def _tell(error: Exception) -> int:
     if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
         return READER_GONE
     if (mistake := _words_for(error)) is not None:
-        if not getattr(error, "told", False):  # by another process
+        if not getattr(error, "is_reported", False):  # by another process
             _say(mistake)
         return MISTAKE
     _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
@@ -168,6 +168,6 @@ def _show_our_warnings() -> None:
 
 def _warn(text: str) -> None:
     """Of several processes, the first one speaks."""
-    world = sys.modules.get("hopefold.training.distributed")
-    if world is None or world.this_world().is_first:
+    distributed = sys.modules.get("hopefold.training.distributed")
+    if distributed is None or distributed.current_process_group().is_first:
         _say(text)

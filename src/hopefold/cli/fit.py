@@ -49,10 +49,10 @@ def fit(
     kind = options.find_method(method)
     shape = options.image_shape(parameters.pop("image_shape"))
     settings = {"verbose": 1} | options.settings_of(kind, parameters)
-    from hopefold.training.distributed import this_world
+    from hopefold.training.distributed import current_process_group
 
-    world = this_world()
-    world.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
+    group = current_process_group()
+    group.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
     if unlabelled and "missing_label" not in declared.parameters(kind):
         raise InvalidParameter(
@@ -63,19 +63,19 @@ def fit(
             "--unlabelled learns without any label, --missing-label from some: choose one of them."
         )
     table: Table | None = None
-    if reading.is_read_in_parts(data, several=world.size > 1):
+    if reading.is_read_in_parts(data, several=group.size > 1):
         aside = {**wishes, "image_shape": shape, "unlabelled": unlabelled and label}
-        world.together(lambda: check_wishes(data, label or unlabelled, aside))
+        group.together(lambda: check_wishes(data, label or unlabelled, aside))
         model = make(kind, settings)
     else:
         wishes |= {"labelled": not unlabelled}
         wishes["missing_labels"] = settings.get("missing_label", ()) is None
-        table = world.together(lambda: read(data, label, shape=shape, **wishes))
+        table = group.together(lambda: read(data, label, shape=shape, **wishes))
         model = make(kind, settings, table)
     start = time.perf_counter()
     model.fit(table) if table is not None else model.fit(str(data), label)
     seconds = time.perf_counter() - start
-    if not world.is_first:
+    if not group.is_first:
         return
     with outputs.writing(output):
         model.save(output)

@@ -1,21 +1,22 @@
-"""There and back through a high-order map: points, and the gradients to all that is learned.
+"""Forward and backward through a high-order map: points, and the gradients of all that is learned.
 
-With x the rows, or what the layer below gives, the way forth through a layer is
+With x the rows, or the output of the layer below, the forward pass of a layer is
 
     s = C x + c      z = sᴼ, or products of s      h = σ(W z + b), or z
 
-and from the last layer to the points it is y = P h. From the gradient ∂y of a loss the way back is
+and from the last layer to the points it is y = P h. From the gradient ∂y of a loss the backward
+pass is
 
     ∂P = ∂yᵀ h                      ∂h = ∂y P, for the last layer
 
 and then, through each layer from the last one down,
 
     ∂W = ∂aᵀ z      ∂b = Σ ∂a       ∂a = ∂h h (1 − h)
-    ∂C = ∂sᵀ x      ∂c = Σ ∂s       ∂z = ∂a W, which `multiply_back` takes to ∂s
-                                    ∂x = ∂s C, for the layer below, and for rows that learn
+    ∂C = ∂sᵀ x      ∂c = Σ ∂s       ∂z = ∂a W, which `backward_multiply` takes to ∂s
+                                    ∂x = ∂s C, for the layer below, and for rows that are learned
 
-Exemplars learn, the rows of a batch do not: the last product, as large as the first one forth, is
-made for the former alone.
+Exemplars are learned, the rows of a batch are not: the last product, as large as the first one of
+the forward pass, is computed for the exemplars alone.
 """
 
 from __future__ import annotations
@@ -36,21 +37,19 @@ if TYPE_CHECKING:
 
 ALL = slice(None)
 
-#: Chosen once: to choose among its forms takes as long as a small work.
+#: Looked up once: choosing among its overloads takes as long as a small operation.
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 
 
-class Room:
-    """Memory that is used again for the next batch, and the gradients to weights in it."""
+class Workspace:
+    """Buffers by name, reused for the next batch."""
 
     def __init__(self) -> None:
         self._memory: dict[str, Tensor] = {}
         self._taken: dict[str, Tensor] = {}
-        #: By the names of the weights; the next way back writes over them.
-        self.gradients: dict[str, Tensor] = {}
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """Memory under this name, for as long as the name is not taken again; of any content."""
+        """The buffer of this name, uninitialised; it is valid until the name is taken again."""
         taken = self._taken.get(name)
         if taken is not None and taken.shape == shape and taken.dtype == like.dtype:
             return taken
@@ -61,156 +60,171 @@ class Room:
         self._taken[name] = held[:n_numbers].view(shape)
         return self._taken[name]
 
-    def put(self, name: str, rise: Tensor, inputs: Tensor, *, bias: str = "", add: bool) -> None:
-        """The gradient to a matrix, from that to what it makes of inputs, and to its bias."""
+
+class Gradients:
+    """The gradients of weights by name; the next backward pass overwrites them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.by_name: dict[str, Tensor] = {}
+
+    def put(
+        self, name: str, grad_output: Tensor, inputs: Tensor, *, bias: str = "", add: bool
+    ) -> None:
+        """Set or add to the gradient of a matrix and of its bias, from that of its outputs."""
+        found = self.by_name
         if add:
-            self.gradients[name].addmm_(rise.T, inputs)
+            found[name].addmm_(grad_output.T, inputs)
         else:
-            out = self.take(f"slopes of {name}", (rise.shape[1], inputs.shape[1]), rise)
-            self.gradients[name] = torch.mm(rise.T, inputs, out=out)
+            shape = (grad_output.shape[1], inputs.shape[1])
+            out = self._workspace.take(f"gradient of {name}", shape, grad_output)
+            found[name] = torch.mm(grad_output.T, inputs, out=out)
         if bias:
-            sums = rise.sum(dim=0)
-            self.gradients[bias] = self.gradients[bias].add_(sums) if add else sums
+            sums = grad_output.sum(dim=0)
+            found[bias] = found[bias].add_(sums) if add else sums
 
 
-class LayerPassage(Room):
-    """Through one layer and back: `forth`, `back`, and then `to_rows` where needed."""
+class LayerBackprop:
+    """One layer: `forward`, then `backward`, then `grad_rows` where it is needed."""
 
     def __init__(self, layer: Powers) -> None:
-        super().__init__()
         self.layer = layer
+        self._workspace = Workspace()
+        self.gradients = Gradients(self._workspace)
 
-    def forth(
+    def forward(
         self,
         rows: Float[Tensor, "n features"],
         masks: Masks | None = None,
         new: slice = ALL,
     ) -> Float[Tensor, "n units"]:
-        """What the layer gives for the rows; what the way back needs is kept.
+        """The output of the layer; what the backward pass needs is kept.
 
-        Of rows that are not new, it was made the last time.
+        Only the ``new`` rows are computed; the outputs of the others are those of the last call.
         """
-        layer, n_rows = self.layer, rows.shape[0]
+        layer, n_rows, take = self.layer, rows.shape[0], self._workspace.take
         self._rows, self._input_mask = rows, _draw(rows, layer.input_dropout, masks)
         if self._input_mask is not None:
-            self._rows = self.take("rows", rows.shape, rows)
-            n_thinned = self._input_mask.shape[0]
-            torch.mul(rows[:n_thinned], self._input_mask, out=self._rows[:n_thinned])
-            self._rows[n_thinned:] = rows[n_thinned:]
-        self._sums = self.take("sums", (n_rows, layer.C.shape[0]), rows)
+            self._rows = take("rows", rows.shape, rows)
+            n_masked = self._input_mask.shape[0]
+            torch.mul(rows[:n_masked], self._input_mask, out=self._rows[:n_masked])
+            self._rows[n_masked:] = rows[n_masked:]
+        self._sums = take("sums", (n_rows, layer.C.shape[0]), rows)
         sums = _part(self._sums, new)
         torch.addmm(layer.c, _part(self._rows, new), layer.C.T, out=sums)
-        self._units = self.take("units", (n_rows, layer.n_factors), rows)
+        self._units = take("units", (n_rows, layer.n_factors), rows)
         units = layer.multiply(sums, out=_part(self._units, new))
         self._mask = _draw(self._units, layer.dropout, masks)
         if self._mask is not None:
             self._units[: self._mask.shape[0]].mul_(self._mask)
         self._hidden = self._units
         if isinstance(layer, Sigmoids):
-            self._hidden = self.take("hidden", (n_rows, layer.W.shape[0]), rows)
+            self._hidden = take("hidden", (n_rows, layer.W.shape[0]), rows)
             torch.addmm(layer.b, units, layer.W.T, out=_part(self._hidden, new)).sigmoid_()
         return self._hidden
 
-    def room_for_rise(self, n_rows: int) -> Float[Tensor, "r units"]:
-        """Where the gradient to what the layer gives has to be for the way back."""
+    def grad_output_buffer(self, n_rows: int) -> Float[Tensor, "r units"]:
+        """Where `backward` expects the gradient of the layer's output."""
         if isinstance(self.layer, Sigmoids):
-            return self.take("rise", (n_rows, self._hidden.shape[1]), self._hidden)
+            shape = (n_rows, self._hidden.shape[1])
+            return self._workspace.take("grad output", shape, self._hidden)
         return _part(self._units, slice(n_rows))  # which nobody needs any more
 
-    def back(self, rise: Float[Tensor, "r units"], *, add: bool) -> None:
-        """From the gradient to what the layer gives, which is lost, to those in `gradients`."""
-        layer, n_rows = self.layer, rise.shape[0]
+    def backward(self, grad_output: Float[Tensor, "r units"], *, add: bool) -> None:
+        """From the gradient of the output, which is overwritten, to those of the weights."""
+        layer, n_rows = self.layer, grad_output.shape[0]
         kept = (self._hidden, self._units, self._sums, self._rows)
         hidden, units, sums, rows = (_part(values, slice(n_rows)) for values in kept)
+        grad = grad_output
         if isinstance(layer, Sigmoids):
-            _sigmoid_backward(rise, hidden, grad_input=rise)
-            self.put("W", rise, units, bias="b", add=add)
-            rise = torch.mm(rise, layer.W, out=units)
+            _sigmoid_backward(grad, hidden, grad_input=grad)
+            self.gradients.put("W", grad, units, bias="b", add=add)
+            grad = torch.mm(grad, layer.W, out=units)
         if self._mask is not None:
-            rise[: self._mask.shape[0]].mul_(self._mask)
-        self._rise = layer.multiply_back(sums, rise)
-        self.put("C", self._rise, rows, bias="c", add=add)
+            grad[: self._mask.shape[0]].mul_(self._mask)
+        self._grad_sums = layer.backward_multiply(sums, grad)
+        self.gradients.put("C", self._grad_sums, rows, bias="c", add=add)
 
-    def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
-        """After the way back: the gradient to certain rows."""
-        gradient = torch.mm(self._rise[which], self.layer.C, out=out)
+    def grad_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
+        """After `backward`: the gradient of certain rows."""
+        gradient = torch.mm(self._grad_sums[which], self.layer.C, out=out)
         if self._input_mask is not None and len(mask := self._input_mask[which]):
             gradient[: len(mask)].mul_(mask)
         return gradient
 
 
-class Passage(Room):
-    """A map in training, without autograd: `forth`, `back`, and then `to_rows` where needed.
+class MapBackprop:
+    """A map without autograd: `forward`, then `backward`, then `grad_rows` where it is needed.
 
-    All of it lies in memory that is used again for the next batch.
+    All of it lies in buffers that are reused for the next batch.
     """
 
     def __init__(self, map_: HighOrder | Stacked | Pressed) -> None:
-        super().__init__()
         self.map = map_
+        self.workspace = Workspace()
+        self._own = Gradients(self.workspace)
         self._inner = map_.map if isinstance(map_, Pressed) else map_
-        self._layers = [LayerPassage(layer) for layer in self._inner.layers]
-        homes: dict[Tensor, tuple[Room, str]] = {}
-        for passage in self._layers:
-            homes |= {weights: (passage, n) for n, weights in passage.layer.named_parameters()}
-        homes[self._inner.P] = self, "P"
+        self._layers = [LayerBackprop(layer) for layer in self._inner.layers]
+        homes: dict[Tensor, tuple[Gradients, str]] = {}
+        for one in self._layers:
+            homes |= {weights: (one.gradients, n) for n, weights in one.layer.named_parameters()}
+        homes[self._inner.P] = self._own, "P"
         if isinstance(map_, Pressed):
-            homes[map_.R] = self, "R"
+            homes[map_.R] = self._own, "R"
         self._homes = {weights: homes[weights] for weights in map_.parameters()}
 
-    def forth(
+    def forward(
         self,
         rows: Float[Tensor, "n features"],
         masks: Masks | None = None,
         new: slice = ALL,
     ) -> Float[Tensor, "m d"]:
-        """The points of the new rows, as the map gives them; what the way back needs is kept.
+        """The points of the new rows; what the backward pass needs is kept.
 
-        That of other rows was kept the last time, and their way back has not been taken yet.
+        What was kept of the other rows by the last call stays, for a backward pass through all.
         """
         for layer in self._layers:
-            rows = layer.forth(rows, masks, new)
+            rows = layer.forward(rows, masks, new)
         self._hidden = rows
         return _part(self._hidden, new) @ self._projection().T
 
-    def back(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
-        """From the gradient to the first points, once for a way forth, to those in `slopes`.
+    def backward(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
+        """From the gradient of the first points, once per forward pass, to `gradients`.
 
-        They are added to those of the last way back, or take their place.
+        They are added to those of the last backward pass, or replace them.
         """
         n_rows = gradient.shape[0]
-        self.put("projection", gradient, _part(self._hidden, slice(n_rows)), add=add)
+        self._own.put("projection", gradient, _part(self._hidden, slice(n_rows)), add=add)
         *below, top = self._layers
-        rise = torch.mm(gradient, self._projection(), out=top.room_for_rise(n_rows))
-        top.back(rise, add=add)
+        out = top.grad_output_buffer(n_rows)
+        top.backward(torch.mm(gradient, self._projection(), out=out), add=add)
         for layer in reversed(below):
-            rise = top.to_rows(slice(None), out=layer.room_for_rise(n_rows))
-            layer.back(rise, add=add)
+            layer.backward(top.grad_rows(ALL, out=layer.grad_output_buffer(n_rows)), add=add)
             top = layer
 
-    def to_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
-        """After the way back: the gradient to certain rows."""
-        return self._layers[0].to_rows(which, out)
+    def grad_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
+        """After `backward`: the gradient of certain rows."""
+        return self._layers[0].grad_rows(which, out)
 
     @property
-    def slopes(self) -> dict[Tensor, Tensor]:
-        """The gradients to the weights, in the order of the map's parameters.
+    def gradients(self) -> dict[Tensor, Tensor]:
+        """The gradients of the weights, in the order of the map's parameters.
 
-        The next way back writes over them.
+        The next backward pass overwrites them.
         """
-        own = self.gradients
+        own = self._own.by_name
         own["P"] = own["projection"]
         if isinstance(self.map, Pressed):
             own["P"], own["R"] = own["projection"].tensor_split([len(self._inner.P)])
             own["R"] = self.map.height * own["R"]
-        return {weights: room.gradients[name] for weights, (room, name) in self._homes.items()}
+        return {weights: home.by_name[name] for weights, (home, name) in self._homes.items()}
 
     def _projection(self) -> Tensor:
         return self.map.projection() if isinstance(self.map, Pressed) else self.map.P
 
 
 def _part(values: Tensor, which: slice) -> Tensor:
-    """Some rows; where they are all, no view is made, which takes as long as a small work."""
+    """Some rows; of all rows no view is made, which takes as long as a small operation."""
     return values if which.stop in (None, values.shape[0]) and not which.start else values[which]
 
 

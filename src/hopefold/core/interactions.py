@@ -65,19 +65,22 @@ class Polynomial:
         return self.P @ self.a**self.order
 
 
-def polynomial_of(map_: HighOrder, slopes: Float[Tensor, " units"] | None = None) -> Polynomial:
+def polynomial_of(
+    map_: HighOrder, derivatives: Float[Tensor, " units"] | None = None
+) -> Polynomial:
     r"""HOPE's polynomial, or that of S-HOPE with its sigmoids replaced by straight lines.
 
-    With unit k's slope σ'(a_k), see `slopes_at`, P is :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
+    With unit k's derivative σ'(a_k), see `sigmoid_derivatives`, P is
+    :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
     """
     P, C, c = (weights.detach().double() for weights in (map_.P, map_.C, map_.c))
     if isinstance(map_, SigmoidHighOrder):
-        assert slopes is not None
-        P = P * slopes @ map_.W.detach().double()
+        assert derivatives is not None
+        P = P * derivatives @ map_.W.detach().double()
     return Polynomial(P, C, c, map_.order)
 
 
-def slopes_at(
+def sigmoid_derivatives(
     map_: SigmoidHighOrder,
     x: Float[Tensor, "n features"],
     middle: Float[Tensor, " features"] | None = None,
@@ -89,13 +92,13 @@ def slopes_at(
     """
     inputs = inputs_of_units(map_, x)
     units = inputs.sigmoid()
-    slopes = units * (1 - units)
+    derivatives = units * (1 - units)
     if middle is None:
-        return slopes
+        return derivatives
     start = inputs_of_units(map_, middle[None])
     way = inputs - start
     still = way.abs() < STILL
-    return torch.where(still, slopes, (units - start.sigmoid()) / way.masked_fill(still, 1))
+    return torch.where(still, derivatives, (units - start.sigmoid()) / way.masked_fill(still, 1))
 
 
 def inputs_of_units(

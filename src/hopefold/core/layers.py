@@ -66,11 +66,11 @@ class Powers(nn.Module):
             return torch.mul(sums, sums, out=out)
         return torch.pow(sums, self.order, out=out)
 
-    def multiply_back(
+    def backward_multiply(
         self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
     ) -> Float[Tensor, "n sums"]:
         """The gradient to the sums, from that to the units; it takes the place of the sums."""
-        return slope_of_power(sums, self.order).mul_(gradient)
+        return power_derivative(sums, self.order).mul_(gradient)
 
     @torch.no_grad()
     def start_units(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
@@ -113,12 +113,12 @@ class Sigmoids(Powers):
         start_layer(self.W, self.b, self.interactions(x), generator)
 
 
-def slope_of_power(sums: Tensor, order: int) -> Tensor:
+def power_derivative(sums: Tensor, order: int) -> Tensor:
     """What a power uᴼ rises by, O uᴼ⁻¹, in the place of u."""
     return (sums if order == 2 else sums.pow_(order - 1)).mul_(order)
 
 
-def slope_of_product(factors: Float[Tensor, "o ..."], gradient: Tensor) -> None:
+def product_gradient(factors: Float[Tensor, "o ..."], gradient: Tensor) -> None:
     """The gradient to each factor: that to the product times all other factors, in its place."""
     first, *rest = factors
     after = [*accumulate(rest[::-1], torch.mul)][::-1]

@@ -1,6 +1,6 @@
 """The maps x → y: linear, high-order (HOPE), sigmoid high-order (S-HOPE), stacked and deep.
 
-What high-order maps are made of is in `layers`, how gradients come back through them in `passages`.
+What high-order maps are made of is in `layers`, the gradients of high-order maps in `backprop`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from hopefold.core.layers import (
     Powers,
     Sigmoids,
-    slope_of_power,
-    slope_of_product,
+    power_derivative,
+    product_gradient,
     spread_of,
     start_layer,
     weights,
@@ -104,13 +104,13 @@ class Products(HighOrder):
         multiplied, left = self._apart(sums.T)
         return torch.cat([reduce(torch.mul, multiplied).T, left.T**self.order], dim=1, out=out)
 
-    def multiply_back(
+    def backward_multiply(
         self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
     ) -> Float[Tensor, "n sums"]:
         """The gradient to the sums, from that to the units; it takes the place of the sums."""
         (multiplied, left), gradient = self._apart(sums.T), gradient.T
-        slope_of_product(multiplied, gradient[: self.n_products])
-        slope_of_power(left, self.order).mul_(gradient[self.n_products :])
+        product_gradient(multiplied, gradient[: self.n_products])
+        power_derivative(left, self.order).mul_(gradient[self.n_products :])
         return sums
 
     @torch.no_grad()

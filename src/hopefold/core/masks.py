@@ -18,7 +18,7 @@ PLACES = 2**20
 HIGHEST = 1 - 2**-16
 
 
-class Chances:
+class MaskSampler:
     """Masks for all batches of a run, cut at random places from long strips of zeros and ones.
 
     Random numbers are what masks cost, so they are drawn once and used again: two batches may share
@@ -51,12 +51,12 @@ class Chances:
 
 @dataclass(frozen=True)
 class Masks:
-    """Chances for the rows of a batch, or for those in some places of it, with which the others go.
+    """Masks for the rows of a batch, or for those at some places of it.
 
-    What a map is given below them, the exemplars, stays whole.
+    What a map is given below these rows, the exemplars, is not masked.
     """
 
-    chances: Chances
+    sampler: MaskSampler
     generator: torch.Generator
     n_rows: int
     places: Int[Tensor, " p"] | None = None
@@ -79,9 +79,9 @@ class Masks:
         """
         values = values[: self.n_here]
         if self.places is None:
-            return self.chances.cut(values.numel(), rate, self.generator).view_as(values)
+            return self.sampler.cut(values.numel(), rate, self.generator).view_as(values)
         width = values.shape[1]
-        whole = self.chances.cut(self.n_rows * width, rate, self.generator)
+        whole = self.sampler.cut(self.n_rows * width, rate, self.generator)
         return whole.view(self.n_rows, width)[self.places]
 
 

@@ -78,11 +78,11 @@ def match_affinities(
     :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`, with q the Student
     kernel normalised over all pairs of the batch. Costs O(n²), and is not a sum over rows.
     """
-    return known(*affinity_slopes(y, affinities), y)
+    return known(*affinity_loss_and_gradient(y, affinities), y)
 
 
 @torch.no_grad()
-def affinity_slopes(
+def affinity_loss_and_gradient(
     y: Float[Tensor, "n d"], affinities: Float[Tensor, "n n"]
 ) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"]]]:
     r"""The loss of `match_affinities`, and its exact gradient to the points.
@@ -99,7 +99,7 @@ def affinity_slopes(
 
 
 @torch.no_grad()
-def landmark_slopes(
+def landmark_loss_and_gradient(
     y: Float[Tensor, "n d"], landmarks: Float[Tensor, "z d"], affinities: Float[Tensor, "n z"]
 ) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"], Float[Tensor, "z d"]]]:
     r"""Give points the similarities to landmarks that are asked for, row by row; with gradients.

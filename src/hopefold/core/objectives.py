@@ -68,7 +68,7 @@ def spread_over_exemplars(
     return weighted_mean(surprise, weights)
 
 
-def exemplar_slopes(
+def exemplar_loss_and_gradient(
     points: Float[Tensor, "n+z d"],
     labels: Int[Tensor, " n"],
     exemplar_labels: Int[Tensor, " z"],
@@ -120,12 +120,12 @@ def _exemplar_loss(
     """An exemplar loss that autograd takes for a function of the points and the exemplars."""
     points = torch.cat([y, exemplars]).detach()
     others = (labels, exemplar_labels, weights, exemplar_weights)
-    value, gradient = exemplar_slopes(points, *others, spread=spread)
+    value, gradient = exemplar_loss_and_gradient(points, *others, spread=spread)
     return known(value, gradient.tensor_split([len(y)]), y, exemplars)
 
 
 @torch.no_grad()
-def shares_of_classes(
+def class_probabilities(
     y: Float[Tensor, "n d"], exemplars: Float[Tensor, "z d"], exemplar_labels: Int[Tensor, " z"]
 ) -> Float[Tensor, "n classes"]:
     """How likely each class is for each point by q; weights of classes have no say."""
@@ -135,7 +135,7 @@ def shares_of_classes(
 
 
 @torch.no_grad()
-def guess_classes(
+def pseudo_labels(
     shares: Float[Tensor, "n classes"], factors: Float[Tensor, " classes"]
 ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
     """The likeliest class of each point, and how much likelier it is than the next one.
@@ -168,7 +168,7 @@ def collapse_onto_pairs(
     """
     if log_kernel is not log_student:
         return _collapse_onto_pairs(y, labels, weights, conditional, log_kernel)
-    return known(*pair_slopes(y, labels, weights, conditional=conditional), y)
+    return known(*pair_loss_and_gradient(y, labels, weights, conditional=conditional), y)
 
 
 def _collapse_onto_pairs(
@@ -191,7 +191,7 @@ def _collapse_onto_pairs(
 
 
 @torch.no_grad()
-def pair_slopes(
+def pair_loss_and_gradient(
     y: Float[Tensor, "n d"],
     labels: Int[Tensor, " n"],
     weights: Float[Tensor, " n"] | None = None,

@@ -160,11 +160,11 @@ class _Subset(Rows):
         return self._which[which]
 
 
-class DealtRows(Rows):
+class ShardedRows(Rows):
     """A table of which each process has some rows, from one number to another.
 
-    All processes ask for the same rows at the same time; each fetches what it has, and ``all_of``
-    makes known what each has found.
+    All processes ask for the same rows at the same time; each fetches what it has, and
+    ``all_gather_object`` exchanges what they have found.
     """
 
     def __init__(
@@ -172,13 +172,13 @@ class DealtRows(Rows):
         rows: Rows,
         bounds: Sequence[int],
         rank: int,
-        all_of: Callable[[Any], list[Any]],
+        all_gather_object: Callable[[Any], list[Any]],
         *,
         by_blocks: bool,
     ) -> None:
         self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
         self.columns = rows.columns
-        self._mine, self._all_of, self._by_blocks = rows, all_of, by_blocks
+        self._mine, self._all_of, self._by_blocks = rows, all_gather_object, by_blocks
         self._n_rows = bounds[-1]
         self._first, self._last = bounds[rank], bounds[rank + 1]
 

@@ -121,10 +121,12 @@ def _only_mine(part: Any) -> list[Any]:
     return [part]
 
 
-def learn_scale(X: Any, how: str | None, all_of: Callable[[Any], list[Any]] = _only_mine) -> Scale:
+def learn_scale(
+    X: Any, how: str | None, all_gather_object: Callable[[Any], list[Any]] = _only_mine
+) -> Scale:
     """The scale of a table, dense or CSR.
 
-    Where X is a part of it, ``all_of`` gives what was found in each part.
+    Where X is a part of it, ``all_gather_object`` gives what was found in each part.
 
     ``standard``: every column to mean 0 and standard deviation 1. ``range``: one shift and one gain
     for the whole table, so that it spans [0, 1]: pixels keep their proportions. ``None``: leave it.
@@ -134,25 +136,27 @@ def learn_scale(X: Any, how: str | None, all_of: Callable[[Any], list[Any]] = _o
     n_features = X.shape[1]
     if how is None:
         return Scale(np.zeros(n_features), np.ones(n_features))
-    ranges = np.array(all_of(_column_range(X)))
+    ranges = np.array(all_gather_object(_column_range(X)))
     low, high = ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)
     magnitude = np.maximum(np.abs(low), np.abs(high))
     magnitude[magnitude < TINY] = 1
     constant = (low == high) | (high / magnitude - low / magnitude < TINY / magnitude)
     if how == "auto" and sparse.issparse(X):
         shift, gain = np.zeros(n_features), 1 / magnitude
-    elif how == "range" or (how == "auto" and _look_like_pixels(X, low / 2, high / 2, all_of)):
+    elif how == "range" or (
+        how == "auto" and _look_like_pixels(X, low / 2, high / 2, all_gather_object)
+    ):
         half = high.max() / 2 - low.min() / 2  # the whole may be beyond all numbers
         shift = np.full(n_features, low.min())
         gain = np.full(n_features, 0.5 / half if half > TINY else 1.0)
     else:
-        shift, deviation = _mean_and_deviation(X, magnitude, all_of)
+        shift, deviation = _mean_and_deviation(X, magnitude, all_gather_object)
         gain = 1 / np.where(constant, 1, deviation)
     return Scale(np.where(constant, low, shift), np.where(constant, 0, gain))
 
 
 def _look_like_pixels(
-    X: ndarray, low: ndarray, high: ndarray, all_of: Callable[[Any], list[Any]]
+    X: ndarray, low: ndarray, high: ndarray, all_gather_object: Callable[[Any], list[Any]]
 ) -> bool:
     """Do the columns share one range? Theirs are given in halves, whose differences are numbers.
 
@@ -168,7 +172,7 @@ def _look_like_pixels(
     if (low - floor > 0.1 * (ceiling - floor)).any() or (low == floor).mean() <= 0.5:
         return False
     faint = high - floor < 0.5 * (ceiling - floor)
-    samples = all_of(X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint])
+    samples = all_gather_object(X[:: max(1, len(X) // PIXEL_SAMPLE)][:, varies][:, faint])
     sample = np.concatenate(samples)
     dark = (sample / 2 <= low[faint]).mean(axis=0) > 0.8
     return bool(faint.mean() < 0.5 and dark.all())
@@ -184,14 +188,14 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
 
 
 def _mean_and_deviation(
-    X: Any, magnitude: ndarray, all_of: Callable[[Any], list[Any]]
+    X: Any, magnitude: ndarray, all_gather_object: Callable[[Any], list[Any]]
 ) -> tuple[ndarray, ndarray]:
     """By chunks, and relative to the magnitude of a column: no square over- or underflows."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
     unit = 1 / magnitude
     for chunk in (rows.astype(np.float64) for rows in chunks(X)):
         scaler.partial_fit(chunk @ sparse.diags_array(unit) if sparse.issparse(X) else chunk * unit)
-    parts = all_of((X.shape[0], scaler.mean_, scaler.var_))
+    parts = all_gather_object((X.shape[0], scaler.mean_, scaler.var_))
     if len(parts) == 1:
         return scaler.mean_ * magnitude, np.sqrt(scaler.var_) * magnitude
     n_rows, means, variances = (np.array(values) for values in zip(*parts, strict=True))

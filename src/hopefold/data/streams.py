@@ -108,6 +108,11 @@ def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndar
     return (batch.X for batch in batches)
 
 
+def read_batches(X: Any, columns: Sequence[str] | None) -> Iterator[Float[ndarray, "n features"]]:
+    """The rows of a stream or of a table on disk, some at a time."""
+    return disk.chunks(X) if disk.is_on_disk(X) else read_rows(X, columns)
+
+
 def _read_parquet(
     source: Any, label: Any, columns: Sequence[str] | None, part: int = 0, n_parts: int = 1
 ) -> Iterator[Batch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -29,6 +28,7 @@ from hopefold.errors import (
     InvalidType,
     MarkerWarning,
     RareClassWarning,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def check_rows(
     fitting: bool,
     names: ndarray | None = None,
     finite: bool = True,
+    needs_labels: bool = True,
 ) -> Any:
     """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors.
 
@@ -66,11 +67,11 @@ def check_rows(
         "skip_check_array": on_disk,  # it would be converted as a whole
     }
     with _our_errors(X):
-        if fitting and y is None and model._learns_without_labels:
+        if fitting and y is None and not needs_labels:
             X = validate_data(model, X, y="no_validation", **options)
         elif fitting:
             also = ", or set missing_label=None to learn from them without a label"
-            also = also if model._learns_without_labels else ""
+            also = "" if needs_labels else also
             check_sortable(y, remedy=f"drop those rows{also}.")
             X, y = validate_data(model, X, y, **options)
             if on_disk:
@@ -180,11 +181,10 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
     if len(rare):
         named = ", ".join(f"{classes.tolist()[k]!r} ({sizes[k]})" for k in rare[:5])
         named += f" and {len(rare) - 5} more" if len(rare) > 5 else ""
-        warnings.warn(
+        warn(
             f"fewer rows than n_exemplars={n_exemplars} in class {named}: "
             "each gets as many exemplars as it has rows.",
             RareClassWarning,
-            stacklevel=4,
         )
 
 
@@ -343,10 +343,9 @@ def warn_of_marker(marker: Any, labels: ndarray) -> None:
     if not is_missing(marker):
         close = get_close_matches(str(marker), [str(label) for label in np.unique(labels)], 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        warnings.warn(
+        warn(
             f"missing_label={marker!r} marks no row: all labels are taken for classes.{hint}",
             MarkerWarning,
-            stacklevel=6,
         )
 
 

@@ -12,13 +12,14 @@ from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.disk import BUFFER
 from hopefold.data.fingerprints import KEPT, sketch
-from hopefold.data.rows import DealtRows, Rows
+from hopefold.data.rows import Rows, ShardedRows
 from hopefold.data.scaling import Scale, learn_scale
 from hopefold.data.streams import is_list_of_batches, is_stream, read_all
 from hopefold.data.tables import Table
 from hopefold.errors import InvalidInput
-from hopefold.fitting.learning import UNKNOWN
-from hopefold.training.distributed import ALL_MINE, Dealing, World
+from hopefold.fitting.task import UNKNOWN
+from hopefold.training.distributed import ProcessGroup
+from hopefold.training.sharding import NOT_SHARDED, Sharding
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Intake:
+class FitInput:
     """Rows that are here, the labels of all rows, and who has which."""
 
     X: Any
@@ -34,12 +35,12 @@ class Intake:
     y: ndarray | None
     labelled: Bool[ndarray, " n"]
     columns: Columns | None
-    dealing: Dealing
+    sharding: Sharding
 
     @property
-    def world(self) -> World:
+    def group(self) -> ProcessGroup:
         """All processes of the fit."""
-        return self.dealing.world
+        return self.sharding.group
 
     def classes(self) -> tuple[ndarray, Int[ndarray, " n"]]:
         """The classes, sorted, and the number of each row's; `UNKNOWN` where there is none."""
@@ -52,22 +53,24 @@ class Intake:
 
     def learn_scale(self, how: str | None) -> Scale:
         """The scale of all rows."""
-        if self.dealing.bounds is None:
+        if self.sharding.bounds is None:
             return learn_scale(self.X, how)
-        return learn_scale(self.X, how, self.world.all_of)
+        return learn_scale(self.X, how, self.group.all_gather_object)
 
     def prepare(
         self, scale: Scale, names: ndarray | None, columns: Int[ndarray, " c"] | None
     ) -> Rows:
         """All rows in their scale, wherever they are, with these columns where they are dense."""
-        bounds = self.dealing.bounds
+        bounds = self.sharding.bounds
         by_blocks = bounds is not None and self._n_bytes > BUFFER
         if by_blocks:  # then some processes may have their rows on disk, with all columns
             columns = None
-        rows = self.world.together(lambda: Rows.prepare(self.X, scale, names, columns))
+        rows = self.group.together(lambda: Rows.prepare(self.X, scale, names, columns))
         if bounds is None:
             return rows
-        return DealtRows(rows, bounds, self.world.rank, self.world.all_of, by_blocks=by_blocks)
+        return ShardedRows(
+            rows, bounds, self.group.rank, self.group.all_gather_object, by_blocks=by_blocks
+        )
 
     @property
     def _n_bytes(self) -> int:
@@ -76,34 +79,34 @@ class Intake:
         return n_bytes
 
     def seed(self, random_state: Any) -> np.random.RandomState:
-        """Chances that are the same in all processes."""
+        """MaskSampler that are the same in all processes."""
         random = validation.check_seed(random_state)
-        if random_state is None and self.world.size > 1:
-            return np.random.RandomState(self.world.from_first(random.randint(2**31)))
+        if random_state is None and self.group.size > 1:
+            return np.random.RandomState(self.group.broadcast_object(random.randint(2**31)))
         return random
 
     def sketch(self) -> ndarray:
         """A few fingerprints of all rows."""
         mine = sketch(self.X)
-        if self.dealing.bounds is None:
+        if self.sharding.bounds is None:
             return mine
-        return np.unique(self.world.joined(mine))[:KEPT]
+        return np.unique(self.group.all_gather_array(mine))[:KEPT]
 
 
-def take_in(model: Any, X: Any, y: Any, world: World) -> Intake:
+def read_fit_input(model: Any, X: Any, y: Any, group: ProcessGroup) -> FitInput:
     """Read and check what was given to fit."""
     names, columns, dealt = None, None, False
     if isinstance(X, Table):
         X, y, names, columns = X.X, X.y if y is None else y, X.names, X.columns
     elif is_stream(X) or (y is None and is_list_of_batches(X)):
-        source, label, dealt = X, y, world.size > 1
-        X, y, names = world.together(
+        source, label, dealt = X, y, group.size > 1
+        X, y, names = group.together(
             lambda: read_all(
                 source,
                 label,
-                part=world.rank,
-                n_parts=world.size,
-                label_needed=not model._learns_without_labels,
+                part=group.rank,
+                n_parts=group.size,
+                label_needed=not model.method.learns_without_labels,
             )
         )
 
@@ -114,22 +117,22 @@ def take_in(model: Any, X: Any, y: Any, world: World) -> Intake:
             if not dealt:
                 raise
             raise InvalidInput(
-                f"{error} (Rows are counted from the first that process {world.rank} has read.)"
+                f"{error} (Rows are counted from the first that process {group.rank} has read.)"
             ) from error
 
-    X, y, labelled = world.together(check)
-    if world.size == 1:
-        return Intake(X, y, labelled, columns, ALL_MINE)
-    _check_agreement(model, X, world)
+    X, y, labelled = group.together(check)
+    if group.size == 1:
+        return FitInput(X, y, labelled, columns, NOT_SHARDED)
+    _check_agreement(model, X, group)
     if not dealt:
-        world.agree("rows", (X.shape, sketch(X).tolist()))
-        world.agree("labels", _digest(y, labelled))
-        return Intake(X, y, labelled, columns, Dealing(world))
-    bounds = (0, *np.cumsum(world.all_of(len(labelled))).tolist())
-    labelled = world.joined(labelled)
+        group.agree("rows", (X.shape, sketch(X).tolist()))
+        group.agree("labels", _digest(y, labelled))
+        return FitInput(X, y, labelled, columns, Sharding(group))
+    bounds = (0, *np.cumsum(group.all_gather_object(len(labelled))).tolist())
+    labelled = group.all_gather_array(labelled)
     if y is not None:
-        y = _joined_labels(y, world)
-    return Intake(X, y, labelled, columns, Dealing(world, bounds))
+        y = _joined_labels(y, group)
+    return FitInput(X, y, labelled, columns, Sharding(group, bounds))
 
 
 def _check(
@@ -138,33 +141,40 @@ def _check(
     """Rows, their labels, and which of them have one."""
     marker = getattr(model, "missing_label", ())
     if y is None or not validation.is_marker(marker):
-        X, y = validation.check_rows(model, X, y, fitting=True, names=names)
+        X, y = validation.check_rows(
+            model,
+            X,
+            y,
+            fitting=True,
+            names=names,
+            needs_labels=not model.method.learns_without_labels,
+        )
         return X, y, np.full(X.shape[0], y is not None)
-    X, _ = validation.check_rows(model, X, None, fitting=True, names=names)
+    X, _ = validation.check_rows(model, X, None, fitting=True, names=names, needs_labels=False)
     labels, known = validation.split_labels(y, marker, X.shape[0])
     if known.all():
         validation.warn_of_marker(marker, labels)
     return X, labels, known
 
 
-def _check_agreement(model: Any, X: Any, world: World) -> None:
+def _check_agreement(model: Any, X: Any, group: ProcessGroup) -> None:
     names = getattr(model, "feature_names_in_", None)
-    world.agree("columns", X.shape[1] if names is None else names.tolist())
-    world.agree("types of numbers", str(X.dtype))
+    group.agree("columns", X.shape[1] if names is None else names.tolist())
+    group.agree("types of numbers", str(X.dtype))
     apart = ("verbose", "device", "random_state")  # the seed itself is looked at later
     settings = {name: value for name, value in model.get_params().items() if name not in apart}
-    world.agree("settings", repr(settings))
+    group.agree("settings", repr(settings))
 
 
-def _joined_labels(mine: ndarray, world: World) -> ndarray:
+def _joined_labels(mine: ndarray, group: ProcessGroup) -> ndarray:
     """NumPy would make text of numbers that are joined with text."""
-    labels = [some for some in world.all_of(mine) if len(some)]
+    labels = [some for some in group.all_gather_object(mine) if len(some)]
 
     def check() -> None:
         if len({some.dtype.kind in "OUS" for some in labels}) > 1:
             raise InvalidInput("labels are numbers in some files and text in others: use one kind.")
 
-    world.together(check)
+    group.together(check)
     return np.concatenate(labels) if labels else mine
 
 

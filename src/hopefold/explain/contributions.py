@@ -14,7 +14,7 @@ from torch import Tensor
 from hopefold.core.interactions import Largest, Term, monomials
 from hopefold.data import validation
 from hopefold.data.disk import chunks, is_on_disk
-from hopefold.data.streams import is_stream
+from hopefold.data.streams import is_stream, read_batches
 from hopefold.data.tables import as_table
 from hopefold.errors import ConstantRows
 from hopefold.explain.term_tables import Interactions, product
@@ -80,7 +80,7 @@ class ScaledRows:
         if not self._by_batches:
             yield from chunks(self._X)
             return
-        for batch in self._model._batches(self._X):
+        for batch in read_batches(self._X, getattr(self._model, "feature_names_in_", None)):
             validation.check_batch(self._model, batch)
             yield from chunks(batch)
 

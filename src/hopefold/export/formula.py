@@ -118,7 +118,7 @@ def _judges(model: SupervisedEmbedding) -> tuple[ndarray, ndarray, ndarray, int 
     """The references, their classes and weights; without labels, where the references lie alone."""
     if not len(model.classes_):
         return model.reference_embedding_, np.empty(0, int), np.empty(0), None
-    judges = model._references()
+    judges = model.references()
     if len(judges[0]) > MOST_REFERENCES:
         raise CannotExport(
             f"the model compares each row with {len(judges[0]):,} training rows, and an exported "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import bdtr
 
-from hopefold.errors import ChanceWarning
+from hopefold.errors import ChanceWarning, warn
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -40,10 +39,10 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
             "even without a mistake it could be chance. Give more rows, a larger "
             "validation_fraction, or ask hopefold.evaluation.permutation_test."
         )
-    warnings.warn(message, ChanceWarning, stacklevel=5)
+    warn(message, ChanceWarning)
 
 
-def warn_of_bad_refit(train_error: float, validation_error: float, n_held_out: float) -> None:
+def warn_of_bad_refit(train_error: Any, validation_error: Any, n_held_out: float) -> None:
     """One warning if the map of all rows is worse on its own rows than held-out rows said.
 
     Worse beyond chance: by three standard errors of what the held-out rows tell, and one row more.
@@ -51,10 +50,9 @@ def warn_of_bad_refit(train_error: float, validation_error: float, n_held_out: f
     guess = max(validation_error, 1 / n_held_out)
     deviation = math.sqrt(guess * (1 - min(guess, 1)) / n_held_out)
     if train_error > validation_error + 3 * deviation + 1 / n_held_out:
-        warnings.warn(
+        warn(
             f"the map may show what is not there: learned again from all rows, it judges "
             f"{train_error:.1%} of them wrongly, though held-out rows had {validation_error:.1%} "
             "before. Lower learning_rate, or set refit=False.",
             ChanceWarning,
-            stacklevel=5,
         )

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Landmarks, where nobody says otherwise, and the rows that there are for each.
-LANDMARKS, ROWS_A_LANDMARK = 1_000, 8
-
 #: Rows that k-means sees.
 CLUSTERED_ROWS = 20_000
 
@@ -84,16 +81,6 @@ def _narrowness(x: Tensor, landmarks: Tensor, perplexity: float) -> ndarray:
     nearest = squared.topk(near, dim=1, largest=False, sorted=False).values
     narrow: ndarray = precisions(nearest, perplexity).numpy()
     return narrow
-
-
-def number_of_landmarks(asked: int | str, n_rows: int, perplexity: float) -> int:
-    """As many as were asked for; by default so few that each stands for some rows.
-
-    Of few rows more are landmarks: a row is to have neighbours among them, and others.
-    """
-    if asked != "auto":
-        return int(asked)
-    return min(LANDMARKS, n_rows, max(n_rows // ROWS_A_LANDMARK, round(NEAR * perplexity) + 1))
 
 
 def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from hopefold import checks
 from hopefold.errors import InvalidParameter
-from hopefold.estimators.parameters import number
 
 #: The highest order: powers of more features are beyond what float32 holds.
 MOST_ORDER = 20
@@ -21,14 +20,10 @@ class Layers(NamedTuple):
     n_units: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, order: Any, n_factors: Any, n_units: Any, most_factors: int, most_units: int
-    ) -> Layers:
-        """Those that were asked for, and what ``"auto"`` stands for."""
-        units = _each(n_units, 1, most_units)
-        return cls(
-            _each(order, len(units), 1), _each(n_factors, len(units), most_factors), tuple(units)
-        )
+    def of(cls, order: Any, n_factors: Any, n_units: Any) -> Layers:
+        """From parameters, each of them one number for all layers or one number per layer."""
+        units = _each(n_units, 1)
+        return cls(_each(order, len(units)), _each(n_factors, len(units)), units)
 
 
 def check_layers(order: Any, n_factors: Any, n_units: Any) -> None:
@@ -67,11 +62,11 @@ def is_several(value: Any) -> bool:
     return isinstance(value, tuple | list)
 
 
-def told(sizes: Sequence[int]) -> int | tuple[int, ...]:
-    """Sizes as one asks for them: of one layer, a number."""
+def as_parameter(sizes: Sequence[int]) -> int | tuple[int, ...]:
+    """Sizes as a user sets them: of one layer, a number."""
     return sizes[0] if len(sizes) == 1 else tuple(sizes)
 
 
-def _each(value: Any, n_layers: int, auto: int) -> tuple[int, ...]:
-    several = value if is_several(value) else (number(value, auto),) * n_layers
+def _each(value: Any, n_layers: int) -> tuple[int, ...]:
+    several = value if is_several(value) else (value,) * n_layers
     return tuple(int(one) for one in several)

@@ -1,120 +1,61 @@
-"""What a method minimises: the loss of a batch of rows under a map, whatever the two are.
+"""The loss of a batch of rows under a map: what the trainer minimises.
 
-Where the gradient is a formula all the way, from the objective through a high-order map, a loss
-comes with it (`by_exemplars`, `by_pairs`); elsewhere autograd finds it.
+A loss is called as ``loss(map_, batch, masks)``. For high-order maps the gradient is a formula all
+the way from the objective to the first weight, and comes with the value (`HighOrderLoss`); for all
+other maps autograd computes it (`onto_exemplars`, `onto_pairs`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hopefold.core.backprop import Passage
+from hopefold.core.backprop import MapBackprop
 from hopefold.core.masks import Masks
-from hopefold.core.neighborhoods import affinity_slopes, input_affinities, landmark_slopes
+from hopefold.core.neighborhoods import (
+    affinity_loss_and_gradient,
+    input_affinities,
+    landmark_loss_and_gradient,
+)
 from hopefold.core.objectives import (
-    exemplar_slopes,
-    guess_classes,
-    pair_slopes,
-    shares_of_classes,
+    class_probabilities,
+    exemplar_loss_and_gradient,
+    pair_loss_and_gradient,
+    pseudo_labels,
 )
 from hopefold.data.distortion import distort
 from hopefold.data.scaling import Scale
-from hopefold.training.optimizers import Known
+from hopefold.fitting.batch import Batch
+from hopefold.training.optimizers import LossWithGradients
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-    from numpy import ndarray
+    from jaxtyping import Float
 
-#: A row on which nothing pulls stays where it is.
-NO_PULL = 1e-12
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A batch of which only some rows are here, in certain places; the others are elsewhere."""
-
-    places: Int[Tensor, " n"]
-    labels: Int[Tensor, " b"]
-    weights: Float[Tensor, " b"] | None
-    #: From the points of the rows that are here to those of all rows.
-    gather: Callable[[Tensor], Tensor]
-
-    @property
-    def share(self) -> float:
-        """Share of the rows that are here."""
-        return len(self.places) / len(self.labels)
-
-
-@dataclass(frozen=True)
-class Belief:
-    """How far guesses of classes are believed, from 0 to 1, and what is known of the classes."""
-
-    strength: float
-    #: The share of rows that each class has, and what a row of it weighs.
-    expected: Float[Tensor, " classes"]
-    weights: Float[Tensor, " classes"]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some training rows, and the exemplars as they stand (none: a method on pairs)."""
-
-    numbers: Int[ndarray, " n"]
-    #: The rows, and room for the exemplars below them.
-    table: Float[Tensor, "n+z features"]
-    labels: Int[Tensor, " n"]
-    weights: Float[Tensor, " n"] | None
-    exemplars: Float[Tensor, "z features"]
-    #: 1, and 0 for a column that is constant: nothing is learned for it.
-    varies: Float[Tensor, " features"]
-    exemplar_labels: Int[Tensor, " z"]
-    exemplar_weights: Float[Tensor, " z"] | None
-    #: The rows of the whole batch, where some of them are in other processes.
-    whole: Whole | None = None
-    #: How near the rows are to the exemplars that have no class, where neighbours are to be kept.
-    affinities: Float[Tensor, "n landmarks"] | None = None
-    #: How far rows without a class are held to the one that the map takes them for.
-    belief: Belief | None = None
-
-    @property
-    def x(self) -> Float[Tensor, "n features"]:
-        """The rows."""
-        return self.table[: len(self.labels)]
-
-    @property
-    def n_classed(self) -> int:
-        """Exemplars that have a class: the first ones."""
-        n_landmarks = 0 if self.affinities is None else self.affinities.shape[1]
-        return len(self.exemplar_labels) - n_landmarks
-
-    def without_landmarks(self) -> Batch:
-        """The same with the exemplars that have a class."""
-        labels, weights = self.exemplar_labels, self.exemplar_weights
-        return replace(
-            self,
-            exemplar_labels=labels[: self.n_classed],
-            exemplar_weights=None if weights is None else weights[: self.n_classed],
-            affinities=None,
-        )
-
-    def with_rows(self, x: Float[Tensor, "n features"]) -> Batch:
-        """The same with other rows, in other memory."""
-        return replace(self, table=torch.cat([x, self.table[len(x) :]]))
-
+#: A row whose gradient is smaller is not perturbed.
+NO_GRADIENT = 1e-12
 
 #: The loss of a batch under a map; the masks decide what the map drops: nothing without any.
-Loss = Callable[[Any, Batch, Masks | None], Tensor | Known]
+Loss = Callable[[Any, Batch, Masks | None], Tensor | LossWithGradients]
 
-#: From the points of rows and of exemplars below them to a loss, and its gradient to them: what is
-#: here of them, such that all processes together have the whole.
-Measure = Callable[[Tensor, Batch], tuple[Tensor, Tensor]]
+
+class PointLoss(Protocol):
+    """From points of rows, and of exemplars below them, to a loss and its gradient.
+
+    Of a batch that is shared between processes it is this process's part: the parts sum to the
+    loss of the whole batch.
+    """
+
+    @property
+    def has_exemplars(self) -> bool:
+        """Are there points of exemplars below those of the rows?"""
+
+    def __call__(self, points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss, and its gradient with respect to the points."""
 
 
 def onto_exemplars(objective: Callable[..., Tensor]) -> Loss:
@@ -138,164 +79,198 @@ def onto_pairs(objective: Callable[..., Tensor]) -> Loss:
     return loss
 
 
-def by_exemplars(*, spread: bool, nudge: float, structure: float = 0.0) -> Loss:
-    """Collapse onto exemplars, or spread over them, through a high-order map; with its gradient.
+@dataclass(frozen=True)
+class ExemplarLoss:
+    """Collapse onto exemplars, or spread over them, and preserve structure to a share.
 
-    The share ``structure`` of the loss asks that rows, of whatever class, keep as near to the
-    exemplars without a class as they are.
+    The share ``structure`` of the loss asks that rows, of whatever class, stay as near to the
+    exemplars without a class (landmarks) as they are.
     """
 
-    def collapse(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        weights = (batch.weights, batch.exemplar_weights)
-        return exemplar_slopes(points, batch.labels, batch.exemplar_labels, *weights, spread=spread)
+    spread: bool
+    structure: float = 0.0
+    has_exemplars: bool = True
 
-    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def __call__(self, points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient."""
         if not batch.labels.shape[0]:
             return points.new_zeros(()), torch.zeros_like(points)
-        of = partial(_with_structure, collapse, structure) if structure else collapse
+        of = self._with_structure if self.structure else self._of_classes
         value, gradient = of(points, batch)
         if batch.whole is None:
             return value, gradient
         share = batch.whole.share
         return value * share, gradient.mul_(share)
 
-    return _by_formulas(measure, nudge, with_exemplars=True)
+    def _of_classes(self, points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        return exemplar_loss_and_gradient(
+            points,
+            batch.labels,
+            batch.exemplar_labels,
+            batch.weights,
+            batch.exemplar_weights,
+            spread=self.spread,
+        )
+
+    def _with_structure(self, points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss of classes on exemplars that have one, that of structure on the landmarks."""
+        assert batch.affinities is not None
+        n_rows, n_classed, structure = batch.labels.shape[0], batch.n_classed, self.structure
+        y, classed, landmarks = points.tensor_split([n_rows, n_rows + n_classed])
+        value, grads = landmark_loss_and_gradient(y, landmarks, batch.affinities)
+        gradient = torch.cat([grads[0], torch.zeros_like(classed), grads[1]]).mul_(structure)
+        value = value * structure
+        if n_classed and structure < 1:
+            with_class = slice(n_rows + n_classed)
+            loss, grad = self._of_classes(points[with_class], batch.without_landmarks())
+            value = value + (1 - structure) * loss
+            gradient[with_class].add_(grad, alpha=1 - structure)
+        return value, gradient
 
 
-def _with_structure(
-    collapse: Measure, structure: float, points: Tensor, batch: Batch
-) -> tuple[Tensor, Tensor]:
-    """Of rows and exemplars that have a class, the collapse; of all rows, whom they are near to."""
-    assert batch.affinities is not None
-    n_rows, n_classed = batch.labels.shape[0], batch.n_classed
-    y, classed, landmarks = points.tensor_split([n_rows, n_rows + n_classed])
-    value, (to_rows, to_landmarks) = landmark_slopes(y, landmarks, batch.affinities)
-    gradient = torch.cat([to_rows, torch.zeros_like(classed), to_landmarks]).mul_(structure)
-    value = value * structure
-    if n_classed and structure < 1:
-        with_class = slice(n_rows + n_classed)
-        loss, pulls = collapse(points[with_class], batch.without_landmarks())
-        value = value + (1 - structure) * loss
-        gradient[with_class].add_(pulls, alpha=1 - structure)
-    return value, gradient
+@dataclass(frozen=True)
+class PairLoss:
+    """Collapse onto pairs, and preserve structure to a share.
 
-
-def _guessed(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
-    """The same, with the classes that a map gives to the rows without one.
-
-    A class that is guessed more often than it is known is less likely, and the other way round:
-    otherwise large classes would swallow small ones. Such a row counts for as much as its class is
-    likelier than the next one, and as guesses are believed.
+    The share ``structure`` of the loss asks that rows, of whatever class, keep their neighbours in
+    the batch.
     """
-    assert batch.belief is not None
+
+    conditional: bool
+    structure: float = 0.0
+    perplexity: float = 0.0
+    has_exemplars: bool = False
+
+    def __call__(self, points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss and its gradient."""
+        whole, x = batch.whole, batch.x if self.structure else None
+        if whole is None:
+            return self._of_all(points, x, batch.labels, batch.weights)
+        everywhere = whole.gather(points)
+        x = None if x is None else whole.gather(x)
+        value, gradient = self._of_all(everywhere, x, whole.labels, whole.weights)
+        return value * whole.share, gradient[whole.places]
+
+    def _of_all(
+        self, y: Tensor, x: Tensor | None, labels: Tensor, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        if x is None:
+            value, (gradient,) = pair_loss_and_gradient(
+                y, labels, weights, conditional=self.conditional
+            )
+            return value, gradient
+        structure = self.structure
+        value, (gradient,) = affinity_loss_and_gradient(y, input_affinities(x, self.perplexity))
+        value, gradient = value * structure, gradient * structure
+        known = (labels >= 0).nonzero().squeeze(1)
+        if len(known) and structure < 1:
+            some = None if weights is None else weights[known]
+            loss, (grad,) = pair_loss_and_gradient(
+                y[known], labels[known], some, conditional=self.conditional
+            )
+            value = value + (1 - structure) * loss
+            gradient.index_add_(0, known, grad, alpha=1 - structure)
+        return value, gradient
+
+
+class HighOrderLoss:
+    """A loss on points, through a high-order map, with the gradients of weights and exemplars.
+
+    With a ``radius``, it is the mean of the loss and of the same loss where each row is moved by
+    the radius along its L2-normalised gradient: adversarial training (Goodfellow et al., 2015;
+    Miyato et al., 2018). The map then changes slowly around the rows that it has seen.
+
+    An instance belongs to one run. Its state is the workspace of the map's backward pass, and the
+    last batch with its pseudo-labels, which a line search comes back to. The gradients that a call
+    returns are valid until the next call.
+    """
+
+    def __init__(self, point_loss: PointLoss, *, radius: float = 0.0) -> None:
+        self._point_loss = point_loss
+        self._radius = radius
+        self._backprop: MapBackprop | None = None
+        self._last: Batch | None = None
+        self._pseudo_labelled: Batch | None = None
+
+    @torch.inference_mode()
+    def __call__(self, map_: Any, batch: Batch, masks: Masks | None) -> LossWithGradients:
+        """Forward, the loss of the points, where asked the adversarial points, backward."""
+        if self._backprop is None or self._backprop.map is not map_:
+            self._backprop = MapBackprop(map_)
+        backprop, has_exemplars = self._backprop, self._point_loss.has_exemplars
+        rows = batch.stacked() if has_exemplars else batch.x
+        points = backprop.forward(rows, masks)
+        if batch.pseudo_labeling is not None:
+            batch = self._with_pseudo_labels(points, batch)
+        value, gradient = self._point_loss(points, batch)
+        if self._radius:
+            value, gradient = self._adversarial(rows, points, batch, value, gradient)
+        backprop.backward(gradient, add=self._radius > 0)
+        gradients = backprop.gradients
+        if has_exemplars:
+            of_exemplars = backprop.grad_rows(slice(batch.labels.shape[0], None))
+            gradients[batch.exemplars] = of_exemplars.mul_(batch.varies)
+        return LossWithGradients(value, gradients)
+
+    def _adversarial(
+        self, rows: Tensor, points: Tensor, batch: Batch, value: Tensor, gradient: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The mean of this loss and of that of the perturbed rows.
+
+        Exemplars are not perturbed: they go forward once, and wait for the second backward pass.
+        """
+        assert self._backprop is not None
+        n_rows = batch.labels.shape[0]
+        of_exemplars = gradient[n_rows:]
+        self._backprop.backward(gradient[:n_rows].div_(2))
+        perturbed = self._perturb(rows, n_rows)
+        moved = self._backprop.forward(perturbed, new=slice(n_rows))
+        other, gradient = self._point_loss(torch.cat([moved, points[n_rows:]]), batch)
+        gradient[n_rows:].add_(of_exemplars)
+        return (value + other) / 2, gradient.div_(2)
+
+    def _perturb(
+        self, rows: Float[Tensor, "n+z features"], n_rows: int
+    ) -> Float[Tensor, "n+z features"]:
+        """After a backward pass: the first rows moved along their gradient, the others as is."""
+        assert self._backprop is not None
+        moved = self._backprop.workspace.take("perturbed", rows.shape, rows)
+        step = self._backprop.grad_rows(slice(n_rows), out=moved[:n_rows])
+        norms = torch.linalg.vector_norm(step, dim=1, keepdim=True).clamp_min_(NO_GRADIENT)
+        step.mul_(self._radius / norms).add_(rows[:n_rows])
+        moved[n_rows:] = rows[n_rows:]
+        return moved
+
+    def _with_pseudo_labels(self, points: Tensor, batch: Batch) -> Batch:
+        if self._last is not batch or self._pseudo_labelled is None:
+            self._last, self._pseudo_labelled = batch, add_pseudo_labels(points, batch)
+        return self._pseudo_labelled
+
+
+def add_pseudo_labels(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:
+    """The same batch, with the classes that the map predicts for the rows without a label.
+
+    A class that is predicted more often than it is known becomes less likely, and the other way
+    round (distribution alignment): otherwise large classes would swallow small ones. A row counts
+    for as much as its class is likelier than the next one, times the strength of pseudo-labels.
+    """
+    labeling, whole = batch.pseudo_labeling, batch.whole
+    assert labeling is not None
     y, exemplars = points.tensor_split([len(batch.labels)])
     classed = exemplars[: batch.n_classed], batch.exemplar_labels[: batch.n_classed]
-    whole = batch.whole
-    shares = shares_of_classes(y if whole is None else whole.gather(y), *classed)
-    often = shares[(batch if whole is None else whole).labels < 0].sum(dim=0)
-    expected = batch.belief.expected * often.sum()
-    factors = (expected + 1) / (often + 1)  # of few rows, nothing follows
-    guesses, margins = guess_classes(shares if whole is None else shares[whole.places], factors)
-    believed = batch.belief.strength * batch.belief.weights[guesses]
+    shares = class_probabilities(y if whole is None else whole.gather(y), *classed)
+    predicted = shares[(batch if whole is None else whole).labels < 0].sum(dim=0)
+    expected = labeling.expected * predicted.sum()
+    factors = (expected + 1) / (predicted + 1)  # of few rows, nothing follows
+    labels, margins = pseudo_labels(shares if whole is None else shares[whole.places], factors)
+    confidence = labeling.strength * labeling.weights[labels]
     known = batch.labels >= 0
     given = torch.ones_like(margins) if batch.weights is None else batch.weights
     return replace(
         batch,
-        labels=torch.where(known, batch.labels, guesses),
-        weights=torch.where(known, given, margins * believed),
+        labels=torch.where(known, batch.labels, labels),
+        weights=torch.where(known, given, margins * confidence),
     )
-
-
-def by_pairs(
-    *, conditional: bool, nudge: float, structure: float = 0.0, perplexity: float = 0.0
-) -> Loss:
-    """Collapse onto pairs through a high-order map; with its gradient.
-
-    The share ``structure`` of the loss asks that rows of whatever class keep their neighbours in
-    the batch.
-    """
-
-    def of_all(
-        y: Tensor, x: Tensor | None, labels: Tensor, weights: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        if x is None:
-            value, (slopes,) = pair_slopes(y, labels, weights, conditional=conditional)
-            return value, slopes
-        value, (slopes,) = affinity_slopes(y, input_affinities(x, perplexity))
-        value, slopes = value * structure, slopes * structure
-        known = (labels >= 0).nonzero().squeeze(1)
-        if len(known) and structure < 1:
-            some = None if weights is None else weights[known]
-            loss, (pull,) = pair_slopes(y[known], labels[known], some, conditional=conditional)
-            value = value + (1 - structure) * loss
-            slopes.index_add_(0, known, pull, alpha=1 - structure)
-        return value, slopes
-
-    def measure(points: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        whole, x = batch.whole, batch.x if structure else None
-        if whole is None:
-            return of_all(points, x, batch.labels, batch.weights)
-        everywhere = whole.gather(points)
-        x = None if x is None else whole.gather(x)
-        value, slopes = of_all(everywhere, x, whole.labels, whole.weights)
-        return value * whole.share, slopes[whole.places]
-
-    return _by_formulas(measure, nudge, with_exemplars=False)
-
-
-def _by_formulas(measure: Measure, nudge: float, *, with_exemplars: bool) -> Loss:
-    """What is measured on the points, and the gradients to the map and the exemplars.
-
-    With a nudge, the mean of that and of the same where each row is moved against it, by this
-    length. The way in which the loss of a row rises fastest leads to what the row is mistaken for.
-    A map that is to keep the row's place there, too, changes slowly around what it has seen.
-    Exemplars, which are not moved, go forth once, and wait for the second way back.
-    """
-    passages: dict[Any, Passage] = {}
-    last: list[Batch] = []  # and the same with guesses: a line search comes back to them
-
-    @torch.inference_mode()
-    def loss(map_: Any, batch: Batch, masks: Masks | None) -> Known:
-        if map_ not in passages:
-            passages[map_] = Passage(map_)
-        passage, n_rows = passages[map_], batch.labels.shape[0]
-        rows = batch.table if with_exemplars else batch.x
-        if with_exemplars:
-            torch.mul(batch.exemplars, batch.varies, out=rows[n_rows:])
-        points = passage.forth(rows, masks)
-        if batch.belief is not None:
-            if not last or last[0] is not batch:
-                last[:] = batch, _guessed(points, batch)
-            batch = last[1]
-        value, gradient = measure(points, batch)
-        if nudge:
-            on_exemplars = gradient[n_rows:]
-            passage.back(gradient[:n_rows].div_(2))
-            moved = _nudged(passage, rows, n_rows, nudge)
-            anew = passage.forth(moved, new=slice(n_rows))
-            other, gradient = measure(torch.cat([anew, points[n_rows:]]), batch)
-            gradient[n_rows:].add_(on_exemplars)
-            value, gradient = (value + other) / 2, gradient.div_(2)
-        passage.back(gradient, add=nudge > 0)
-        slopes = passage.slopes
-        if with_exemplars:
-            to_exemplars = passage.to_rows(slice(n_rows, None))
-            slopes[batch.exemplars] = to_exemplars.mul_(batch.varies)
-        return Known(value, slopes)
-
-    return loss
-
-
-def _nudged(
-    passage: Passage, rows: Float[Tensor, "n+z features"], n_rows: int, length: float
-) -> Float[Tensor, "n+z features"]:
-    """The rows, the first of them moved uphill by this length, after a way back."""
-    moved = passage.take("moved", rows.shape, rows)
-    uphill = passage.to_rows(slice(n_rows), out=moved[:n_rows])
-    steepness = torch.linalg.vector_norm(uphill, dim=1, keepdim=True).clamp_min_(NO_PULL)
-    uphill.mul_(length / steepness).add_(rows[:n_rows])
-    moved[n_rows:] = rows[n_rows:]
-    return moved
 
 
 def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scale: Scale) -> Loss:
@@ -309,7 +284,7 @@ def of_distorted_images(loss: Loss, image_shape: tuple[int, int], how: str, scal
     constant = torch.from_numpy(np.where(varies, 0, (scale.shift - shift) * gain)).float()
     kept = torch.from_numpy(varies)
 
-    def distorted(map_: Any, batch: Batch, masks: Masks | None) -> Tensor | Known:
+    def distorted(map_: Any, batch: Batch, masks: Masks | None) -> Tensor | LossWithGradients:
         assert masks is not None
         x = batch.x + constant.to(batch.x.device)
         x = distort(x, image_shape, how, masks.normal) * kept.to(x.device)

@@ -56,7 +56,7 @@ def _told(size: int | tuple[int, ...]) -> str:
     return f"{size:,}" if isinstance(size, int) else str(size)
 
 
-def what_was_wanted(error: MemoryError | RuntimeError) -> str | None:
+def requested_memory(error: MemoryError | RuntimeError) -> str | None:
     """Of an error that some library has raised: the memory that was not there, if it was that."""
     if isinstance(error, MemoryError):
         return str(error) or "no more could be had"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +18,10 @@ from torch import Tensor
 
 from hopefold.data.fingerprints import KEPT
 from hopefold.errors import InvalidParameter
-from hopefold.fitting.learning import Learned, Task, judge
+from hopefold.fitting.build import Method
+from hopefold.fitting.held_out import evaluate
+from hopefold.fitting.plan import GIVEN, Plan
+from hopefold.fitting.task import COLUMNS_AT_ONCE, Learned, Task
 from hopefold.persistence.quantization import (
     PRECISIONS,
     coarse_bytes,
@@ -41,19 +44,30 @@ HEADER, HEADER_OF_LAYER = 2_350, 700
 FILLS = 100
 
 
-#: Processors multiply by so many columns at a time: a few less take as long.
-COLUMNS_AT_ONCE = 16
-
-
 def is_handy(size: int) -> bool:
     """Is a layer of this size quick for what it is, or would the next that is be much smaller?"""
     too_many = size % COLUMNS_AT_ONCE
     return too_many == 0 or too_many > size // 8
 
 
+class Runs(Protocol):
+    """What is needed of the trainer here."""
+
+    def plan(self, task: Task, n_training: int, **decided: tuple[Any, str]) -> Plan:
+        """A plan with these settings decided."""
+
+    def make_method(self, plan: Plan) -> Method:
+        """The method under a plan."""
+
+    def run(
+        self, plan: Plan, task: Task, training: ndarray, held_out: ndarray, like: Learned | None
+    ) -> Learned:
+        """One run."""
+
+
 def learn_within_budget(
-    method: Any,
-    max_bytes: int,
+    trainer: Runs,
+    plan: Plan,
     task: Task,
     training: ndarray,
     held_out: ndarray,
@@ -63,17 +77,21 @@ def learn_within_budget(
     tried: list[Learned] = []
     for precision in PRECISIONS if like is None else (like.precision,):
         try:
-            sized = largest_within(method, max_bytes, task, precision)
+            sizes = largest_within(trainer, plan, task, precision)
         except InvalidParameter:
             if tried:  # coarser numbers do fit
                 break
             raise
-        exact = sized._learn_from(task, training, held_out, like)
+        sized = replace(trainer.plan(task, len(training), **sizes), max_bytes=None)
+        exact = trainer.run(sized, task, training, held_out, like)
+        exact = replace(exact, plan=replace(exact.plan, max_bytes=plan.max_bytes))
         coarse = round_learned(exact, precision)
         if not len(held_out):
             return coarse
         wrong, wrong_before = (
-            judge(task, learned.map, _exemplars(learned), learned.labels, training, held_out)
+            evaluate(
+                plan, task, learned.map, _exemplars(learned), learned.labels, training, held_out
+            )
             for learned in (coarse, exact)
         )
         tried.append(coarse.with_validation_error(wrong.mean()))
@@ -86,25 +104,45 @@ def _exemplars(learned: Learned) -> Tensor:
     return torch.empty(0) if learned.exemplars is None else torch.from_numpy(learned.exemplars)
 
 
-def largest_within(method: Any, max_bytes: int, task: Task, precision: str) -> Any:
-    """The method with the largest sizes whose model fits the budget."""
-    names = getattr(method, "feature_names_in_", np.array([])).tolist()
-    weights = [list(pair) for pair in zip(task.classes.tolist(), task.class_weights, strict=True)]
-    columns = method.columns_.as_plain() if method.columns_ else None
-    texts = (task.classes.tolist(), weights if method.class_weight else None, names, columns)
-    besides = bytes_besides(task, method.n_components, texts, precision)
-    if columns and method.columns_.fills is not None:
-        besides += FILLS + method.columns_.fills.nbytes
-    for smaller in method._smaller():
+def largest_within(
+    trainer: Runs, plan: Plan, task: Task, precision: str
+) -> dict[str, tuple[Any, str]]:
+    """The largest sizes of a map whose model fits the budget, as decided settings."""
+    assert plan.max_bytes is not None
+    needed, others = 0, bytes_without_map(plan, task, precision)
+    for sizes in _sizes_to_try(plan):
+        method = trainer.make_method(replace(plan, **sizes))
         with torch.device("meta"):
-            map_ = smaller._make_map(task.rows.n_features)
-        needed = besides + bytes_of_map(map_, precision)
-        if needed <= max_bytes:
-            return smaller
+            map_ = method.make_map(task.rows.n_features)
+        needed = others + bytes_of_map(map_, precision)
+        if needed <= plan.max_bytes:
+            why = f"the largest map within {plan.max_bytes:,} bytes in {precision}"
+            return {name: (value, why) for name, value in sizes.items()}
     raise InvalidParameter(
-        f"max_bytes={max_bytes} is too little: {needed} are needed, {besides} of them for what "
-        "is kept besides the map: allow more, or ask for fewer exemplars or a smaller map."
+        f"max_bytes={plan.max_bytes} is too little: {needed} are needed, {others} of them for what "
+        "is kept in addition to the map: allow more, or ask for fewer exemplars or a smaller map."
     )
+
+
+def _sizes_to_try(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Ever smaller sizes, as far as the user has left them open; the plan has the largest."""
+    is_free = {name: plan.reasons.get(name) != GIVEN for name in ("n_factors", "n_units")}
+    most_factors = min(plan.layers.n_factors)
+    all_factors = range(most_factors, 0, -1) if is_free["n_factors"] else range(1)
+    most_units = plan.n_units
+    for n_factors in all_factors:
+        sizes = {"n_factors": n_factors} if is_free["n_factors"] else {}
+        if "n_units" not in plan.reasons or not is_free["n_units"]:
+            yield sizes
+            continue
+        assert isinstance(most_units, int)
+        if is_free["n_factors"] and not is_handy(n_factors):  # more units instead
+            continue
+        known = n_factors if is_free["n_factors"] else most_factors
+        least = min(most_units, 2 * known) if is_free["n_factors"] else 1
+        for n_units in range(min(most_units, 3 * known), least - 1, -1):
+            if is_handy(n_units) or n_units == least:
+                yield {**sizes, "n_units": n_units}
 
 
 def round_learned(learned: Learned, precision: str) -> Learned:
@@ -129,16 +167,19 @@ def bytes_of_map(map_: Any, precision: str) -> int:
     return numbers + HEADER_OF_LAYER * (len(map_.layers) - 1)
 
 
-def bytes_besides(task: Task, n_components: int, texts: Iterable[Any], precision: str) -> int:
-    """What a model file takes besides the map: exemplars, references, the scale, names."""
+def bytes_without_map(plan: Plan, task: Task, precision: str) -> int:
+    """What a model file takes in addition to the map: exemplars, references, the scale, names."""
     n_references = len(task.labels)
     exemplars = 0
-    if task.exemplars is not None:
-        sizes = np.bincount(task.labels[task.known(task.heard())], minlength=task.n_classes)
-        n_references = int(np.minimum(sizes, task.n_exemplars).sum())
+    if plan.exemplars is not None:
+        rows = task.labelled(task.learned_from(plan))
+        sizes = np.bincount(task.labels[rows], minlength=task.n_classes)
+        n_references = int(np.minimum(sizes, plan.n_exemplars).sum())
         exemplars = coarse_bytes((n_references, task.rows.n_features), precision)
-    references = n_references * (4 * n_components + label_type(task.n_classes).itemsize)
+    references = n_references * (4 * plan.n_components + label_type(task.n_classes).itemsize)
     packed_scale = sum(tensor.nbytes for tensor in pack_scale(task.scale).values())
-    quoted = sum(len(json.dumps(json.dumps(text, default=str))) for text in texts)
+    quoted = sum(len(json.dumps(json.dumps(text, default=str))) for text in task.file_texts)
+    fills = FILLS + task.n_fill_bytes if task.n_fill_bytes else 0
     seen = 8 * KEPT
-    return HEADER + exemplars + references + packed_scale + seen + 8 * task.n_classes + quoted
+    parts = (exemplars, references, packed_scale, seen, 8 * task.n_classes, quoted, fills)
+    return HEADER + sum(parts)

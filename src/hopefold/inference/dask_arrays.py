@@ -80,7 +80,7 @@ def nothing(model: Any, verb: str) -> ndarray:
         return np.empty(0, model.classes_.dtype)
     if verb == "predict_proba":
         return np.empty((0, len(model.classes_)))
-    return np.empty((0, model._n_features_out), np.float32)
+    return np.empty((0, model.reference_embedding_.shape[1]), np.float32)
 
 
 def _answer_block(rows: Any, *, verb: str, model: Any, block_id: Any = None) -> ndarray:

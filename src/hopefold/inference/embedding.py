@@ -32,26 +32,26 @@ TILE = 4
 CPU = torch.device("cpu")
 
 #: Looks closer at rows that may hold what is no number, and raises what a user should know.
-Alarm = Callable[[], None]
+OnNonFinite = Callable[[], None]
 
 
 @torch.inference_mode()
 def embed(
-    map_: nn.Module, rows: Rows, device: torch.device, alarm: Alarm | None = None
+    map_: nn.Module, rows: Rows, device: torch.device, on_non_finite: OnNonFinite | None = None
 ) -> Float[ndarray, "n d"]:
     """The float32 points of all rows, in bounded memory; a row's point does not see the others.
 
-    The alarm is called where some rows do not have a finite sum. That is looked for here and not
-    before: each block of rows then comes from memory once.
+    ``on_non_finite`` is called where some rows do not have a finite sum. That is checked here and
+    not before: each block of rows then comes from memory once.
     """
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
     points: ndarray | None = None
     for start in range(0, len(rows), step):
         x = rows.fetch(slice(start, min(start + step, len(rows))))
-        if alarm is not None and not math.isfinite(x.sum()):
-            alarm()
-            alarm = None  # it has looked at all rows
+        if on_non_finite is not None and not math.isfinite(x.sum()):
+            on_non_finite()
+            on_non_finite = None  # it has looked at all rows
         some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
         if points is None:  # in one piece: with many small ones, memory grew with the blocks
             points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
@@ -60,7 +60,7 @@ def embed(
     return points
 
 
-class Placing:
+class ScaledMap:
     """A map and the scale of its rows, made one where that is possible.
 
     A scale that shifts nothing is a factor for each column of the first weights: float32 rows need
@@ -78,17 +78,17 @@ class Placing:
             self._rest = learn_scale(scale.gain[None], None)
 
     def embed(
-        self, X: Any, device: torch.device, alarm: Alarm | None = None
+        self, X: Any, device: torch.device, on_non_finite: OnNonFinite | None = None
     ) -> Float[ndarray, "n d"]:
         """The float32 points of rows as users give them."""
         if X.dtype != np.float32:
-            return embed(self.map, Rows(X, self.scale), device, alarm)
+            return embed(self.map, Rows(X, self.scale), device, on_non_finite)
         alone = isinstance(X, np.ndarray) and len(X) == 1 and can_be_shared(X)
         if alone and self._direct and device == CPU:
-            if alarm is not None and not math.isfinite(torch.from_numpy(X).sum()):
-                alarm()
+            if on_non_finite is not None and not math.isfinite(torch.from_numpy(X).sum()):
+                on_non_finite()
             return _embed_one(self._folded, self._rest.apply(X))
-        return embed(self._folded, Rows(X, self._rest), device, alarm)
+        return embed(self._folded, Rows(X, self._rest), device, on_non_finite)
 
 
 @torch.inference_mode()
@@ -119,12 +119,12 @@ def resolve_device(device: str | torch.device) -> torch.device:
             raise InvalidParameter(
                 f"device={device!r} cannot be used here ({reason}): choose 'auto' or 'cpu'."
             ) from error
-    return _best_device()
+    return best_device()
 
 
 @cache
-def _best_device() -> torch.device:
-    """Looked for once: to ask takes a while, beside mapping one row."""
+def best_device() -> torch.device:
+    """A GPU where torch finds one, else the CPU; looked for once, as it takes longer than a row."""
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

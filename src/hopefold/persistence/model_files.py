@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,48 +10,30 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-import hopefold
 from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
-from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.parameters import PASSING
 from hopefold.persistence import quantization, soundness, store
+from hopefold.specification import CHECKPOINT_PARAMETERS, METHODS, with_current_names
+from hopefold.version import __version__
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: What a file may hold, and where it is. A name is looked up here; a file cannot name code to run.
-#: Modules are imported when asked for: the baselines stand above this layer.
-KINDS = {
-    "HOPE": "hopefold.estimators.hope",
-    "SHOPE": "hopefold.estimators.hope",
-    "Autoencoder": "hopefold.baselines.autoencoder",
-    "DeepMCML": "hopefold.baselines.deep_mcml",
-    "DeepNCA": "hopefold.baselines.deep_nca",
-    "LDA": "hopefold.baselines.lda",
-    "LMNN": "hopefold.baselines.lmnn",
-    "LPP": "hopefold.baselines.lpp",
-    "MCML": "hopefold.baselines.mcml",
-    "NCA": "hopefold.baselines.nca",
-    "ParametricTSNE": "hopefold.baselines.parametric_tsne",
-    "SNC": "hopefold.baselines.snc",
-}
 
-
-def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
+def save(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted model to one file, atomically."""
     check_is_fitted(model)
     store.write(path, *_as_plain_data(model))
 
 
-def size_of(model: SupervisedEmbedding) -> int:
+def size_of(model: Any) -> int:
     """The bytes of the file that `save` would write."""
     return len(store.to_bytes(*_as_plain_data(model)))
 
 
-def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str, ndarray]]:
+def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
     """A manifest and tensors."""
     tensors = {f"map.{name}": tensor.numpy() for name, tensor in model.map_.state_dict().items()}
     tensors |= {
@@ -76,7 +56,7 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
     names = getattr(model, "feature_names_in_", None)
     manifest = {
         "kind": type(model).__name__,
-        "version": hopefold.__version__,
+        "version": __version__,
         "settings": _plain_settings(model),
         "classes": _plain_labels(model.classes_),
         "n_features": model.n_features_in_,
@@ -92,12 +72,12 @@ def _as_plain_data(model: SupervisedEmbedding) -> tuple[dict[str, Any], dict[str
     }
     if model.columns_ is not None:
         manifest["columns"] = model.columns_.as_plain()
+    if model.plan_ is not None and precision == "float32":
+        manifest["plan"] = model.plan_.as_plain()
     return manifest, tensors
 
 
-def _pack(
-    model: SupervisedEmbedding, tensors: dict[str, ndarray], precision: str
-) -> dict[str, ndarray]:
+def _pack(model: Any, tensors: dict[str, ndarray], precision: str) -> dict[str, ndarray]:
     """The tensors of a model that has to be small."""
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.scale_.apply(model.exemplars_)
@@ -125,7 +105,7 @@ def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
     return whole | {"scale.shift": scale.shift, "scale.gain": scale.gain}
 
 
-def load(path: str | PathLike[str]) -> SupervisedEmbedding:
+def load(path: str | PathLike[str]) -> Any:
     """Read a model that `save` has written.
 
     Runs no code from the file, and needs nothing but the file.
@@ -143,7 +123,7 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
-    store.check_kind(manifest, KINDS, path)
+    store.check_kind(manifest, METHODS, path)
     try:
         return _revive(manifest, tensors)
     except MemoryError as error:
@@ -154,7 +134,7 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
         ) from error
 
 
-def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> SupervisedEmbedding:
+def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     soundness.check_manifest(manifest, len(tensors))
     settings, n_features = manifest["settings"], manifest["n_features"]
     precision = manifest.get("precision", "float32")  # files of before there was a choice
@@ -167,12 +147,12 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-    for name in PASSING:  # no file says where the next fit is to write
+    settings = with_current_names(settings)
+    for name in CHECKPOINT_PARAMETERS:  # no file says where the next fit is to write
         settings.pop(name, None)
     kind = manifest["kind"]
-    model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
-    model._check_parameters()
-    model.settings_ = {field.name: getattr(model, field.name) for field in fields(model)}
+    model = METHODS[kind].load_class()(**settings)
+    model.settings_ = dict(model.request().parameters)
     model.n_features_in_ = n_features
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
@@ -188,6 +168,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     model.trustworthiness_ = manifest.get("trustworthiness")
     model.structure_ = manifest.get("structure", 0.0)
     model.history_ = manifest["history"]
+    if "plan" in manifest:  # older files, and those of few bytes, have none
+        model.restore_plan(manifest["plan"])
     model.precision_ = precision
     shift, gain = (1.0 * tensors[f"scale.{name}"] for name in ("shift", "gain"))
     model.scale_ = Scale(shift, gain)
@@ -201,7 +183,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     return model
 
 
-def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.Module:
+def _revive_map(model: Any, tensors: dict[str, ndarray]) -> nn.Module:
     """The map around the file's own tensors: no size that a file states is ever allocated."""
     state = {
         name.removeprefix("map."): torch.from_numpy(tensor)
@@ -209,12 +191,12 @@ def _revive_map(model: SupervisedEmbedding, tensors: dict[str, ndarray]) -> nn.M
         if name.startswith("map.")
     }
     with torch.device("meta"):
-        map_ = model._with_sizes_of(state)._make_map(model.n_features_in_)
+        map_ = model.empty_map(state)
     map_.load_state_dict(state, assign=True)
     return map_.requires_grad_(False)
 
 
-def _plain_settings(model: SupervisedEmbedding) -> dict[str, Any]:
+def _plain_settings(model: Any) -> dict[str, Any]:
     """The constructor's arguments as JSON: as they were at fit, but for those that `predict` heeds.
 
     A RandomState object is not kept: the fit is over. NaN is written as None, which marks the same.

@@ -18,8 +18,6 @@ from hopefold.persistence import quantization
 if TYPE_CHECKING:
     from numpy import ndarray
 
-    from hopefold.estimators.base import SupervisedEmbedding
-
 #: Bytes that the labels of all references may take: text has a fixed width in an array.
 MOST_LABEL_BYTES = 2**28
 
@@ -129,7 +127,7 @@ def _check_codes(codes: ndarray, n_classes: int, n_references: int) -> None:
         raise ValueError("its labels of references do not fit the rest")
 
 
-def check_coherence(model: SupervisedEmbedding, tensors: Mapping[str, ndarray]) -> None:
+def check_coherence(model: Any, tensors: Mapping[str, ndarray]) -> None:
     """Do the parts of a model belong together?"""
     embedding = tensors["references.embedding"]
     names = getattr(model, "feature_names_in_", None)

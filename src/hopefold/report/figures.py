@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.cluster import DBSCAN
 
+from hopefold.core.neighbors import decide
+from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.report.frame import frame
 from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
 
@@ -41,6 +43,27 @@ class Panel:
     exemplars: ndarray | None = None
     mistaken: ndarray | None = None
     title: str = ""
+
+
+def plot_model(model: Any, points: ndarray, y: Any) -> Figure:
+    """The map of rows under a fitted model: what its ``plot`` method draws."""
+    labels = None if y is None else np.asarray(y)
+    if labels is None and len(model.classes_):
+        raise InvalidInput("give y, the labels of the rows: the map is drawn with its errors.")
+    if labels is not None and labels.shape != (len(points),):
+        raise InvalidInput(f"there are {len(points)} rows and labels of shape {labels.shape}.")
+    if points.shape[1] != 2:
+        raise InvalidParameter(
+            f"a map of two dimensions can be drawn, but this one has {points.shape[1]}: "
+            "fit with n_components=2."
+        )
+    name = type(model).__name__
+    if not len(model.classes_):
+        title = f"{name}, learned without labels: {len(points):,} rows"
+        return draw_map(points, labels, title=title)
+    mistaken = model.classes_[decide(points, *model.references())] != labels
+    title = f"{name}: {mistaken.sum():,} of {len(points):,} rows misclassified"
+    return draw_map(points, labels, model.exemplar_embedding_, mistaken, title=title)
 
 
 def draw_map(

@@ -9,7 +9,7 @@ import numpy as np
 
 from hopefold.core.interactions import Term
 from hopefold.errors import ConstantRows
-from hopefold.estimators.explaining import Explaining
+from hopefold.estimators.high_order_embedding import HighOrderEmbedding
 from hopefold.explain.contributions import told
 from hopefold.explain.term_tables import pixel_names
 
@@ -57,7 +57,7 @@ class Forces:
 
 def n_layers_of(model: Any) -> int:
     """High-order layers of a fitted map; 0 for a method that multiplies no features."""
-    return len(model.map_.layers) if isinstance(model, Explaining) else 0
+    return len(model.map_.layers) if isinstance(model, HighOrderEmbedding) else 0
 
 
 def find_forces(
@@ -107,7 +107,9 @@ def find_forces(
     )
 
 
-def _rank(model: Explaining, X: Any, codes: ndarray) -> tuple[list[Term], ndarray, ndarray, str]:
+def _rank(
+    model: HighOrderEmbedding, X: Any, codes: ndarray
+) -> tuple[list[Term], ndarray, ndarray, str]:
     """The terms that matter most on a sample of the rows, and what they do to each class."""
     random = np.random.RandomState(0)
     n_rows, n_columns = X.shape
@@ -135,7 +137,9 @@ def _choose(mistaken: ndarray) -> ndarray:
     return np.sort(order[:MOST_TOLD])
 
 
-def _own(model: Explaining, X: Any, rows: ndarray, terms: list[Term]) -> tuple[ndarray, ndarray]:
+def _own(
+    model: HighOrderEmbedding, X: Any, rows: ndarray, terms: list[Term]
+) -> tuple[ndarray, ndarray]:
     """For each row its largest terms among these, and how far each moves it."""
     n_own = min(N_OWN, len(terms))
     own = np.empty((len(rows), n_own), np.uint8)

@@ -11,7 +11,6 @@ from scipy.special import bdtr
 from hopefold.data import validation
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import (
-    FLOAT,
     Kept,
     PermutationTest,
     SpeedUp,
@@ -21,6 +20,7 @@ from hopefold.evaluation import (
     left_out_error,
     trustworthiness,
 )
+from hopefold.evaluation.cost import FLOAT
 from hopefold.training.loop import Run
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import os
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from os import PathLike
@@ -30,9 +29,10 @@ from hopefold.errors import (
     HopefoldError,
     InvalidParameter,
     Stopped,
+    warn,
 )
 from hopefold.persistence import store
-from hopefold.training.distributed import ALONE, World
+from hopefold.training.distributed import SINGLE_PROCESS, ProcessGroup
 
 try:
     import fcntl
@@ -59,12 +59,12 @@ class Checkpoint:
         identity: str,
         seed: int,
         minutes: float,
-        world: World = ALONE,
+        group: ProcessGroup = SINGLE_PROCESS,
         *,
         anew: bool = False,
     ) -> None:
         self._path, self._identity, self._minutes = path, identity, minutes
-        self._world, self._anew = world, anew
+        self._group, self._anew = group, anew
         self.seed = seed
         self._over: list[State] = []
         self._found: list[State] = []
@@ -108,7 +108,7 @@ class Checkpoint:
     def heeding_interrupts(self) -> Iterator[None]:
         """Ctrl-C waits until a step is over; a second one does not."""
         ours = (
-            self._world.size == 1
+            self._group.size == 1
             and threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         )
@@ -155,7 +155,7 @@ class Checkpoint:
         return [State(*pair) for pair in zip(runs, found, strict=True)], seed
 
     def _write(self, last: State | None, *, over: bool = False) -> None:
-        if not self._world.is_first:
+        if not self._group.is_first:
             return
         start = time.monotonic()
         states = [*self._over, *([] if last is None else [last])]
@@ -174,11 +174,10 @@ class Checkpoint:
         try:
             store.write(self._path, manifest, tensors)
         except OSError as error:  # a full disk does not end the fit
-            warnings.warn(
+            warn(
                 f"cannot write the checkpoint {self._path} ({error.strerror or error}): make "
                 "room; the fit goes on, and the last one that could be written stays.",
                 CheckpointWarning,
-                stacklevel=2,
             )
         self._saved = time.monotonic()
         self._cost = self._saved - start
@@ -190,7 +189,7 @@ def hold(
     identity: str,
     seed: int,
     minutes: float,
-    world: World = ALONE,
+    group: ProcessGroup = SINGLE_PROCESS,
     *,
     anew: bool = False,
 ) -> Iterator[Checkpoint]:
@@ -200,11 +199,11 @@ def hold(
     back as it was, or done ``anew``.
     """
     target = Path(os.path.realpath(path))
-    checkpoint = Checkpoint(target, identity, seed, minutes, world, anew=anew)
+    checkpoint = Checkpoint(target, identity, seed, minutes, group, anew=anew)
     with ExitStack() as held:
 
         def read() -> tuple[list[State], int]:
-            if not world.is_first:
+            if not group.is_first:
                 return [], seed
             held.enter_context(_locked(target))
             try:
@@ -214,7 +213,7 @@ def hold(
                     raise
                 raise BrokenFile(f"{path} is no checkpoint that makes sense ({error}).") from error
 
-        checkpoint.go_on(*world.from_first(world.together(read)))
+        checkpoint.go_on(*group.broadcast_object(group.together(read)))
         yield checkpoint
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hopefold.errors import Diverged, SmallerStepWarning
+from hopefold.errors import Diverged, SmallerStepWarning, warn
 from hopefold.training.checkpoints import Checkpoint, State
-from hopefold.training.optimizers import Groups, Known, make_optimizer
+from hopefold.training.optimizers import Groups, LossWithGradients, Optimizer, make_optimizer
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -41,32 +40,39 @@ class Run(NamedTuple):
 
 
 def minimise(
-    loss_of: Callable[[Tensor, int, float], Tensor | Known],
+    loss_of: Callable[[Tensor, int, float], Tensor | LossWithGradients],
     groups: Groups,
     n_rows: int,
     settings: Training,
     generator: torch.Generator,
     progress: Progress,
     *,
-    mistakes: Callable[[], np.ndarray] | None = None,
+    misclassified: Callable[[], np.ndarray] | None = None,
     shuffle: Callable[[torch.Generator], Tensor] | None = None,
     checkpoint: Checkpoint | None = None,
+    optimizer: Optimizer | None = None,
 ) -> Run:
     """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
 
     ``loss_of`` takes the numbers of the rows of a batch, a seed for its random masks, and how much
     of the run is done: the same arguments give the same loss, as a line search must be able to
-    expect. ``mistakes`` tells how wrong each held-out row is at the moment: then the best epoch is
-    kept, and the run stops when nothing has improved for ``settings.patience`` epochs. Without, the
-    last epoch is kept. ``shuffle`` gives the order of the rows in an epoch; any, without. A run
-    that a ``checkpoint`` knows goes on from there, and ends with the same bits.
+    expect. ``misclassified`` gives the weight of each held-out row that is misclassified at the
+    moment, and 0 for the others: then the best epoch is kept, and the run stops when nothing has
+    improved for ``settings.patience`` epochs. Otherwise the last epoch is kept. ``shuffle`` gives
+    the order of the rows in an epoch; by default it is uniformly random. A run that a
+    ``checkpoint`` knows resumes from there, and ends with the same bits. An ``optimizer`` is given
+    where it has taken steps before.
     """
     if shuffle is None:
         shuffle = partial(_any_order, n_rows)
-    descent = Descent(loss_of, groups, n_rows, settings, generator, shuffle, mistakes)
+    if optimizer is None:
+        optimizer = make_optimizer(groups, settings)
+    descent = Descent(
+        loss_of, groups, n_rows, settings, generator, shuffle, misclassified, optimizer
+    )
     saved = checkpoint.next_run() if checkpoint else None
     if saved is not None:
-        descent.go_on_from(saved)
+        descent.restore_state(saved)
         for record in descent.history:
             progress.advance(record)
     if checkpoint is None:
@@ -85,19 +91,20 @@ class Descent:
 
     def __init__(
         self,
-        loss_of: Callable[[Tensor, int, float], Tensor | Known],
+        loss_of: Callable[[Tensor, int, float], Tensor | LossWithGradients],
         groups: Groups,
         n_rows: int,
         settings: Training,
         generator: torch.Generator,
         shuffle: Callable[[torch.Generator], Tensor],
-        mistakes: Callable[[], np.ndarray] | None,
+        misclassified: Callable[[], np.ndarray] | None,
+        optimizer: Optimizer,
     ) -> None:
         self._loss_of, self._groups, self._n_rows = loss_of, groups, n_rows
         self._settings, self._generator = settings, generator
-        self._shuffle, self._mistakes = shuffle, mistakes
+        self._shuffle, self._misclassified = shuffle, misclassified
         self._parameters = [parameter for group in groups.values() for parameter in group]
-        self._optimizer = make_optimizer(groups, settings)
+        self._optimizer = optimizer
         self._n_batches = -(-n_rows // settings.batch_size)
         self._best = _Best(self._parameters)
         self._first = math.nan
@@ -112,14 +119,13 @@ class Descent:
                 record = self._epoch(checkpoint)
             except Diverged as error:
                 begun_well = math.isfinite(self._first)
-                self.go_on_from(good)
-                if not begun_well or not self._optimizer.slow_down():
+                self.restore_state(good)
+                if not (begun_well and self._settings.recovers and self._optimizer.slow_down()):
                     raise
-                warnings.warn(
-                    f"{str(error).partition(':')[0]}; it goes back to where the epoch began, and "
-                    "on with a quarter of the step.",
+                warn(
+                    f"{str(error).partition(':')[0]}; the epoch begins again, with a quarter of "
+                    "the learning rate.",
                     SmallerStepWarning,
-                    stacklevel=2,
                 )
                 good = self.state()
                 continue
@@ -133,7 +139,7 @@ class Descent:
     def end(self) -> Run:
         """Leave the parameters at their best."""
         kept, settings = len(self.history), self._settings
-        if self._mistakes is not None:
+        if self._misclassified is not None:
             kept = self._best.epoch
             self._best.restore()
         if (loss_now := self.history[kept - 1]["loss"]) > 10 * (self._first + 1):
@@ -152,7 +158,7 @@ class Descent:
             "best": [self._best.epoch, self._best.improved_in],
         }
         tensors = {
-            "generator": self._chances,
+            "generator": self._generator_state,
             "total": self._total.clone(),
             "fewest": torch.from_numpy(self._best.fewest),
         }
@@ -164,7 +170,7 @@ class Descent:
         return State(plain, tensors | {f"memory.{name}": v for name, v in memory.items()})
 
     @torch.no_grad()
-    def go_on_from(self, state: State) -> None:
+    def restore_state(self, state: State) -> None:
         """Be where a state was taken."""
         plain, tensors = state
         for number, parameter in enumerate(self._parameters):
@@ -187,12 +193,12 @@ class Descent:
 
     def _begin_epoch(self) -> None:
         """An epoch that is not over begins again from these chances, without the batches done."""
-        self._chances = self._generator.get_state()
+        self._generator_state = self._generator.get_state()
         self._batches, self._total = 0, torch.zeros(())
 
     def _is_over(self) -> bool:
         epochs, settings = len(self.history), self._settings
-        impatient = self._mistakes is not None and epochs > 0
+        impatient = self._misclassified is not None and epochs > 0
         waited = epochs - self._best.improved_in
         return epochs == settings.max_epochs or (impatient and waited >= settings.patience)
 
@@ -203,6 +209,8 @@ class Descent:
         batches = order.tensor_split(n_batches)
         for number in range(self._batches, n_batches):
             done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
+            if settings.constant_progress is not None:
+                done = settings.constant_progress
             closure = partial(self._loss_of, batches[number], seeds[number], done)
             for turn in _turns(tuple(self._groups), done, settings):
                 loss = self._optimizer.step(closure, turn, done)
@@ -217,8 +225,8 @@ class Descent:
             raise _diverged("its weights are no longer numbers", epoch, settings)
         if self._optimizer.rate is not None:
             record["learning_rate"] = self._optimizer.rate
-        if self._mistakes is not None:
-            wrong = self._mistakes()
+        if self._misclassified is not None:
+            wrong = self._misclassified()
             record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
             self._best.offer(epoch, wrong)
         self.history.append(record)

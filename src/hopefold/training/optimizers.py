@@ -22,11 +22,11 @@ from hopefold.training.settings import Training
 Groups = Mapping[str, Sequence[nn.Parameter]]
 
 
-class Known(NamedTuple):
+class LossWithGradients(NamedTuple):
     """A loss whose gradients are known already, by what they are taken to."""
 
     value: Tensor
-    slopes: Mapping[Tensor, Tensor]
+    gradients: Mapping[Tensor, Tensor]
 
 
 class Moments(NamedTuple):
@@ -39,7 +39,7 @@ class Moments(NamedTuple):
 
 
 #: The loss of a batch; where the gradients do not come with it, autograd finds them.
-Closure = Callable[[], Tensor | Known]
+Closure = Callable[[], Tensor | LossWithGradients]
 
 #: Steps are not made smaller than this share of what they were: then they are not what is wrong.
 SLOWEST = 1 / 64
@@ -204,11 +204,11 @@ class SciPy:
 
 
 def value_and_gradients(
-    loss: Tensor | Known, parameters: Sequence[Tensor]
+    loss: Tensor | LossWithGradients, parameters: Sequence[Tensor]
 ) -> tuple[Tensor, Sequence[Tensor]]:
     """A loss as a number, and its gradients to these parameters."""
-    if isinstance(loss, Known):
-        return loss.value, [loss.slopes[parameter] for parameter in parameters]
+    if isinstance(loss, LossWithGradients):
+        return loss.value, [loss.gradients[parameter] for parameter in parameters]
     return loss.detach(), torch.autograd.grad(loss, parameters)
 
 

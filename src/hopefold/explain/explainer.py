@@ -1,4 +1,4 @@
-"""Which products of features drive a map, and what puts a row where it is."""
+"""What drives a map: products of features with the largest weight, and where a row comes from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from hopefold import checks
@@ -21,14 +20,13 @@ from hopefold.core.interactions import (
     monomials,
     polynomial_of,
     powers_of_terms,
-    slopes_at,
+    sigmoid_derivatives,
     squared_slices,
     units_of,
 )
-from hopefold.core.maps import HighOrder, SigmoidHighOrder
+from hopefold.core.maps import SigmoidHighOrder
 from hopefold.data import validation
 from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter, NotExplained
-from hopefold.estimators.going_on import Incremental
 from hopefold.explain.contributions import (
     CANDIDATES,
     CONSTANT,
@@ -49,10 +47,12 @@ UNITS = ("standard", "data")
 SLOPES = ("mean", "local")
 
 
-class Explaining(Incremental):
-    """A map that is a polynomial of its features, or close to one, and can say what drives it."""
+class Explainer:
+    """A fitted HOPE or one-layer S-HOPE, as a polynomial of its features or close to one."""
 
-    map_: HighOrder
+    def __init__(self, model: Any) -> None:
+        check_explains(len(model.map_.layers))
+        self._model = model
 
     def interactions(
         self,
@@ -65,70 +65,25 @@ class Explaining(Incremental):
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Interactions:
-        """The products of features with the largest weight on the map.
-
-        The coefficients are exact, and so is the choice among all products of up to ``order``
-        features; where it took too long to go through all of them, ``note`` says among how many
-        features it is exact. A product is told once, whatever the order of its features.
-
-        For S-HOPE, sigmoids are replaced by lines, whose slopes are averaged over ``X`` (give the
-        rows of one class for what drives the map there), or else over the exemplars.
-
-        Parameters
-        ----------
-        top : int, default=20
-            How many products.
-        X : array-like of shape (n_rows, n_features), a table or a stream, optional
-            Rows on which products are ranked by the standard deviation of what they contribute, and
-            told class by class. Exact among the 10,000 with the largest coefficients. Without rows
-            products are ranked by the norm of their coefficients over the coordinates.
-        y : array-like of shape (n_rows,), optional
-            The labels of the rows. Default: those that the model predicts.
-        order : int, optional
-            Only products of so many factors; a square has two. Default: of any number, up to the
-            order of the map.
-        units : {"standard", "data"}, default="standard"
-            ``"standard"``: features are counted in standard deviations from their mean, so that
-            coefficients of different columns can be compared. Mean and deviation are those of
-            ``X``; without ``X`` those of the training rows if the map has learned in that scale,
-            and otherwise those of the exemplars. ``"data"``: coefficients are those of the features
-            as they are in the data.
-        slope : {"mean", "local"}, default="mean"
-            For S-HOPE. ``"mean"``: the slope of a sigmoid is its mean on the way from the mean row
-            to the row: what moves rows to where they are. ``"local"``: the slope at the row itself:
-            what would move it a little from there, often next to nothing.
-        feature_names : sequence of str, optional
-            Names of the columns. Default: those that the model was fitted with, else x0, x1, ….
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from hopefold import HOPE
-        >>> X = np.random.RandomState(0).normal(size=(500, 5))
-        >>> y = X[:, 1] * X[:, 3] > 0
-        >>> HOPE(order=2, random_state=0).fit(X, y).interactions(top=1).names
-        ('x1 × x3',)
-
-        """
-        self._check_one_layer()
+        """The products with the largest weight on the map."""
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
-        names = self._feature_names(feature_names)
+        names = self.feature_names(feature_names)
         degrees = self._degrees(order)
         if X is None and y is not None:
             raise InvalidParameter("y tells the classes of the rows X: give X, too, or no y.")
-        rows = None if X is None else ScaledRows(self, X)
+        rows = None if X is None else ScaledRows(self._model, X)
         unit = self._unit(units, rows)
-        units = self._told_units(units, rows)
+        units = self._reported_units(units, rows)
         polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
-            return tell(found, names, units, self.n_features_in_)
+            return tell(found, names, units, self._model.n_features_in_)
         if not polynomial.A.any():
             raise ConstantRows(CONSTANT)
         found = largest_terms(polynomial, max(top, CANDIDATES), degrees)
-        labels = self.predict(X) if y is None else _check_labels(y, len(rows))
+        labels = self._model.predict(X) if y is None else _check_labels(y, len(rows))
         return rank(found, rows, unit, labels, top, names, units)
 
     def explain(
@@ -141,42 +96,13 @@ class Explaining(Incremental):
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Explanation:
-        """The terms that put a row where it is: they add up to its point in the map.
-
-        For HOPE exactly. For S-HOPE sigmoids are replaced by lines; what that leaves out is told as
-        the remainder. With the mean slopes it is nothing, with those at the row nearly everything.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The row.
-        top : int, default=10
-            How many terms are told one by one.
-        order : int, optional
-            Tell only products of so many factors one by one; all else is in ``others``.
-        units, slope, feature_names
-            As in `interactions`, without X.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_iris
-        >>> from hopefold import HOPE
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = HOPE(random_state=0).fit(X, y)
-        >>> why = model.explain(X[0])
-        >>> parts = why.constant + why.values.sum(axis=0) + why.others + why.remainder
-        >>> bool(np.allclose(parts, model.transform(X[:1])[0], atol=1e-4))
-        True
-
-        """
-        self._check_one_layer()
+        """The terms that put a row where it is."""
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
-        names = self._feature_names(feature_names)
+        names = self.feature_names(feature_names)
         unit = self._unit(units, None)
-        rows = ScaledRows(self, _one_row(x))
+        rows = ScaledRows(self._model, _one_row(x))
         polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
         (scaled,) = rows
         own = unit.count(scaled)[0]
@@ -197,57 +123,45 @@ class Explaining(Incremental):
             values=found.coefficients.numpy(),
             others=others.numpy(),
             remainder=remainder.numpy(),
-            units=self._told_units(units, None),
+            units=self._reported_units(units, None),
             note=note(found, int(own.count_nonzero())),
         )
 
     def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
-        """How far each of some terms moves each row, as in `explain`: in standard deviations.
-
-        ``terms`` are tuples of columns, such as those that `interactions` gives.
-        """
-        self._check_one_layer()
+        """How far each of some terms moves each row."""
         unit = self._unit("standard", None)
-        units = units_of(self.map_).in_units(unit.factor, unit.offset)
+        units = units_of(self._model.map_).in_units(unit.factor, unit.offset)
         parts = powers_of_terms(units, terms) @ units.P.T
         blocks = []
-        for rows in ScaledRows(self, X):
+        for rows in ScaledRows(self._model, X):
             values = monomials(unit.count(rows), terms)
-            if isinstance(self.map_, SigmoidHighOrder):
-                slopes = slopes_at(self.map_, rows, self._middle)
-                P = self.map_.P.double()
-                moved = torch.stack([(slopes * weights) @ parts.T for weights in P], dim=2)
+            if isinstance(self._model.map_, SigmoidHighOrder):
+                derivatives = sigmoid_derivatives(self._model.map_, rows, self._middle)
+                P = self._model.map_.P.double()
+                moved = torch.stack([(derivatives * weights) @ parts.T for weights in P], dim=2)
             else:
                 moved = parts
             blocks.append(values[:, :, None] * moved)
         return torch.cat(blocks).numpy()
 
-    @property
-    def feature_importances_(self) -> Float[ndarray, " features"]:
-        """How much the map leans on each feature: the norm of all the terms it takes part in.
-
-        In standard deviations, as in `interactions` without X; they add up to 1. A column that was
-        constant in training has none, unless the model was fitted with ``scale=None``.
-        """
-        self._check_one_layer()
+    def feature_importances(self) -> Float[ndarray, " features"]:
+        """How much the map depends on each feature; sums to 1."""
         unit = self._unit("standard", None)
         norms = squared_slices(self._polynomial(None).in_units(unit.factor, unit.offset)).sqrt()
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
 
-    def _check_one_layer(self) -> None:
-        check_is_fitted(self)
-        check_explains(len(self.map_.layers))
-
     def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
-        """In the scale of the map; of S-HOPE, with its slopes averaged over the rows."""
-        if not isinstance(self.map_, SigmoidHighOrder):
-            return polynomial_of(self.map_)
+        """In the scale of the map; of S-HOPE, with its slope averaged over the rows."""
+        if not isinstance(self._model.map_, SigmoidHighOrder):
+            return polynomial_of(self._model.map_)
         middle = self._middle if slope == "mean" else None
         rows = self._known_rows() if rows is None else rows
-        slopes = torch.zeros(())
+        derivatives = torch.zeros(())
         for some in rows:
-            slopes = slopes + slopes_at(self.map_, some, middle).sum(dim=0)
-        return polynomial_of(self.map_, slopes / len(rows))
+            derivatives = derivatives + sigmoid_derivatives(self._model.map_, some, middle).sum(
+                dim=0
+            )
+        return polynomial_of(self._model.map_, derivatives / len(rows))
 
     @property
     def _middle(self) -> Float[Tensor, " features"]:
@@ -256,17 +170,22 @@ class Explaining(Incremental):
 
     def _points(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
         """The map in float64."""
-        if not isinstance(self.map_, SigmoidHighOrder):
-            return polynomial_of(self.map_).at(scaled)
-        return inputs_of_units(self.map_, scaled).sigmoid() @ self.map_.P.double().T
+        if not isinstance(self._model.map_, SigmoidHighOrder):
+            return polynomial_of(self._model.map_).at(scaled)
+        return inputs_of_units(self._model.map_, scaled).sigmoid() @ self._model.map_.P.double().T
 
     def _known_rows(self) -> ScaledRows:
         """The rows that the model keeps: its exemplars, or else the middle of its scale."""
-        known = self.exemplars_
-        return ScaledRows(self, self.scale_.shift[None] if known is None else known, checked=True)
+        known = self._model.exemplars_
+        return ScaledRows(
+            self._model, self._model.scale_.shift[None] if known is None else known, checked=True
+        )
 
     def _unit(self, units: str, rows: ScaledRows | None) -> Unit:
-        shift, gain = (torch.from_numpy(v).double() for v in (self.scale_.shift, self.scale_.gain))
+        shift, gain = (
+            torch.from_numpy(v).double()
+            for v in (self._model.scale_.shift, self._model.scale_.gain)
+        )
         if units == "data":
             return Unit(gain, -shift * gain)
         if rows is None and (self._learned_in_deviations or not self._knows_rows):
@@ -278,9 +197,9 @@ class Explaining(Incremental):
 
     @property
     def _knows_rows(self) -> bool:
-        return self.exemplars_ is not None
+        return self._model.exemplars_ is not None
 
-    def _told_units(self, units: str, rows: ScaledRows | None) -> str:
+    def _reported_units(self, units: str, rows: ScaledRows | None) -> str:
         """``"map"`` for deviations that neither rows, nor exemplars, nor the scale could tell."""
         unknown = rows is None and not (self._learned_in_deviations or self._knows_rows)
         return "map" if units == "standard" and unknown else units
@@ -288,34 +207,35 @@ class Explaining(Incremental):
     @property
     def _learned_in_deviations(self) -> bool:
         """Is the model's scale that of standard deviations?"""
-        how = self.settings_["scale"]
+        how = self._model.settings_["scale"]
         if how != "auto":
             return bool(how == "standard")
-        varies = self.scale_.gain != 0
-        shift, gain = self.scale_.shift[varies], self.scale_.gain[varies]
+        varies = self._model.scale_.gain != 0
+        shift, gain = self._model.scale_.shift[varies], self._model.scale_.gain[varies]
         pixels = len(np.unique(shift)) <= 1 and len(np.unique(gain)) <= 1
         return bool(shift.any() and not pixels)  # sparse columns are not shifted
 
-    def _feature_names(self, names: Sequence[str] | None) -> tuple[str, ...]:
-        n_features = self.n_features_in_
+    def feature_names(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The names of the columns: these, or those of the fit, or x0, x1, …."""
+        n_features = self._model.n_features_in_
         if names is None:
             numbered = [f"x{number}" for number in range(n_features)]
-            names = getattr(self, "feature_names_in_", numbered)
+            names = getattr(self._model, "feature_names_in_", numbered)
         if isinstance(names, str) or not hasattr(names, "__len__"):
             raise InvalidParameter(f"feature_names={names!r} is no list: give one name a column.")
         if len(names) != n_features:
             raise InvalidParameter(
                 f"feature_names has {len(names)} entries for {n_features} features: give one each."
             )
-        told_twice = [name for name, times in Counter(map(str, names)).items() if times > 1]
-        if told_twice:
+        repeated = [name for name, times in Counter(map(str, names)).items() if times > 1]
+        if repeated:
             raise InvalidParameter(
-                f"feature_names has {told_twice[0]!r} more than once: give each column its own."
+                f"feature_names has {repeated[0]!r} more than once: give each column its own."
             )
         return tuple(map(str, names))
 
     def _degrees(self, order: int | None) -> range:
-        most = self.map_.order
+        most = self._model.map_.order
         if order is None:
             return range(1, most + 1)
         checks.check_whole("order", order, at_least=1)

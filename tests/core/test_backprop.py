@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from hopefold.bench.untied import UntiedSigmoidHighOrder
-from hopefold.core.backprop import Passage
+from hopefold.core.backprop import MapBackprop
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
-from hopefold.core.masks import Chances
+from hopefold.core.masks import MaskSampler
 
 DROPOUT = {"input_dropout": 0.4, "dropout": 0.3}
 MAPS = {
@@ -40,7 +40,7 @@ def rows(n, n_features, seed=1):
 
 
 def masks(n_rows, seed=0):
-    return Chances(0).masks(seed, n_rows)
+    return MaskSampler(0).masks(seed, n_rows)
 
 
 def randomised(map_, seed=0):
@@ -53,23 +53,23 @@ def randomised(map_, seed=0):
     return map_
 
 
-def there_and_back(passage, x, pull, masks=None, *, add=False):
+def forward_and_backward(backprop, x, pull, masks=None, *, add=False):
     """Points, and the gradients of their product with ``pull``."""
     with torch.no_grad():
-        points = passage.forth(x, masks)
-        passage.back(pull, add=add)
+        points = backprop.forward(x, masks)
+        backprop.backward(pull, add=add)
         return (
             points,
-            [slope.clone() for slope in passage.slopes.values()],
-            passage.to_rows(slice(None)),
+            [slope.clone() for slope in backprop.gradients.values()],
+            backprop.grad_rows(slice(None)),
         )
 
 
 def by_autograd(map_, x, pull, masks=None):
     x = x.clone().requires_grad_()
     points = map_(x, masks)
-    slopes = torch.autograd.grad((points * pull).sum(), [*map_.parameters(), x])
-    return points.detach(), list(slopes[:-1]), slopes[-1]
+    gradients = torch.autograd.grad((points * pull).sum(), [*map_.parameters(), x])
+    return points.detach(), list(gradients[:-1]), gradients[-1]
 
 
 @ANY_MAP
@@ -79,79 +79,83 @@ def test_a_passage_gives_the_points_and_gradients_of_its_map(make, n_thinned):
     x, pull = rows(8, 4), rows(8, len(map_(rows(1, 4))[0]), seed=3)
     drawn = [masks(n_thinned) if n_thinned else None for _ in range(2)]
     torch.testing.assert_close(
-        there_and_back(Passage(map_), x, pull, drawn[0]), by_autograd(map_, x, pull, drawn[1])
+        forward_and_backward(MapBackprop(map_), x, pull, drawn[0]),
+        by_autograd(map_, x, pull, drawn[1]),
     )
 
 
 @ANY_MAP
 def test_what_a_passage_has_seen_before_leaves_no_trace(make):
     map_ = randomised(make())
-    passage, n_points = Passage(map_), len(map_(rows(1, 4))[0])
-    there_and_back(passage, rows(9, 4, seed=5), rows(9, n_points, seed=6), masks(9))
+    backprop, n_points = MapBackprop(map_), len(map_(rows(1, 4))[0])
+    forward_and_backward(backprop, rows(9, 4, seed=5), rows(9, n_points, seed=6), masks(9))
     x, pull = rows(6, 4), rows(6, n_points, seed=3)
     torch.testing.assert_close(
-        there_and_back(passage, x, pull), there_and_back(Passage(map_), x, pull), rtol=0, atol=0
+        forward_and_backward(backprop, x, pull),
+        forward_and_backward(MapBackprop(map_), x, pull),
+        rtol=0,
+        atol=0,
     )
 
 
 @ANY_MAP
 def test_gradients_of_two_ways_can_be_added(make):
     map_ = randomised(make())
-    passage, n_points = Passage(map_), len(map_(rows(1, 4))[0])
+    backprop, n_points = MapBackprop(map_), len(map_(rows(1, 4))[0])
     x, pull = rows(6, 4), rows(6, n_points, seed=3)
-    _, first, _ = there_and_back(passage, x[:2], pull[:2])
-    _, both, _ = there_and_back(passage, x[2:], pull[2:], add=True)
+    _, first, _ = forward_and_backward(backprop, x[:2], pull[:2])
+    _, both, _ = forward_and_backward(backprop, x[2:], pull[2:], add=True)
     _, expected, _ = by_autograd(map_, x, pull)
     torch.testing.assert_close(both, expected)
-    assert not any(torch.equal(*slopes) for slopes in zip(first, both, strict=True))
+    assert not any(torch.equal(*gradients) for gradients in zip(first, both, strict=True))
 
 
 @ANY_MAP
 def test_the_first_rows_may_go_back_alone(make):
     map_ = randomised(make())
     x, pull = rows(8, 4), rows(8, len(map_(rows(1, 4))[0]), seed=3)
-    _, slopes, to_rows = there_and_back(Passage(map_), x, pull[:5], masks(5))
+    _, gradients, grad_rows = forward_and_backward(MapBackprop(map_), x, pull[:5], masks(5))
     _, expected, to_all = by_autograd(map_, x, torch.cat([pull[:5], 0 * pull[5:]]), masks(5))
-    torch.testing.assert_close((slopes, to_rows), (expected, to_all[:5]))
+    torch.testing.assert_close((gradients, grad_rows), (expected, to_all[:5]))
 
 
 @ANY_MAP
 def test_rows_that_are_not_new_are_not_gone_through_again(make):
     map_ = randomised(make())
-    passage, pull = Passage(map_), rows(8, len(map_(rows(1, 4))[0]), seed=3)
+    backprop, pull = MapBackprop(map_), rows(8, len(map_(rows(1, 4))[0]), seed=3)
     x = torch.cat([rows(5, 4, seed=7), rows(8, 4)[5:]])
     with torch.no_grad():
-        passage.forth(rows(8, 4), masks(5))
-        passage.back(pull[:5])
-        points = passage.forth(x, new=slice(5))
-        passage.back(pull)
-    expected, slopes, to_rows = by_autograd(map_, x, pull)
+        backprop.forward(rows(8, 4), masks(5))
+        backprop.backward(pull[:5])
+        points = backprop.forward(x, new=slice(5))
+        backprop.backward(pull)
+    expected, gradients, grad_rows = by_autograd(map_, x, pull)
     torch.testing.assert_close(points, expected[:5])
-    torch.testing.assert_close([*passage.slopes.values()], slopes)
-    torch.testing.assert_close(passage.to_rows(slice(None)), to_rows)
+    torch.testing.assert_close([*backprop.gradients.values()], gradients)
+    torch.testing.assert_close(backprop.grad_rows(slice(None)), grad_rows)
 
 
 def test_the_rows_are_left_as_they_are():
     map_ = randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT))
     x = rows(6, 4)
     before = x.clone()
-    there_and_back(Passage(map_), x, rows(6, 2), masks(4))
+    forward_and_backward(MapBackprop(map_), x, rows(6, 2), masks(4))
     assert torch.equal(x, before)
 
 
 def test_the_gradient_to_some_rows_is_part_of_that_to_all():
-    passage = Passage(randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT)))
-    _, _, to_all = there_and_back(passage, rows(6, 4), rows(6, 2), masks(4))
+    backprop = MapBackprop(randomised(SigmoidHighOrder(4, 2, 2, 5, 6, **DROPOUT)))
+    _, _, to_all = forward_and_backward(backprop, rows(6, 4), rows(6, 2), masks(4))
     for which in (slice(4), slice(4, None), slice(2, 5), slice(5, 6)):
-        torch.testing.assert_close(passage.to_rows(which), to_all[which])
+        torch.testing.assert_close(backprop.grad_rows(which), to_all[which])
 
 
 def test_gradients_through_layers_are_those_of_finite_differences():
     map_ = randomised(Stacked(3, 2, (2, 3), (4, 3), (5, 4)))
-    x, pull, passage = rows(4, 3), rows(4, 2, seed=3), Passage(map_)
-    _, slopes, to_rows = there_and_back(passage, x, pull)
+    x, pull, backprop = rows(4, 3), rows(4, 2, seed=3), MapBackprop(map_)
+    _, gradients, grad_rows = forward_and_backward(backprop, x, pull)
     with torch.no_grad():
-        for values, slope in zip((*map_.parameters(), x), (*slopes, to_rows), strict=True):
+        for values, slope in zip((*map_.parameters(), x), (*gradients, grad_rows), strict=True):
             found = torch.empty_like(values)
             for place in range(values.numel()):
                 number = values.view(-1)[place]

@@ -16,8 +16,8 @@ from pyarrow import parquet
 
 import several
 from hopefold.errors import LostProcess
-from hopefold.training import distributed
-from hopefold.training.distributed import Board
+from hopefold.training import shared_memory
+from hopefold.training.shared_memory import SharedMemoryReducer
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "0"}
 
@@ -83,7 +83,7 @@ def test_the_errors_that_are_told_are_those_of_one_process(alone, together, name
 
 def board_with(pid):
     """A board of this process and another one, which never writes."""
-    return Board(torch.zeros(2, 2, 3), np.zeros((2, 1), int), [os.getpid(), pid])
+    return SharedMemoryReducer(torch.zeros(2, 2, 3), np.zeros((2, 1), int), [os.getpid(), pid])
 
 
 @pytest.mark.parametrize("reaped", [True, False])
@@ -95,12 +95,12 @@ def test_a_process_that_is_gone_is_not_waited_for(reaped):
         gone.wait()
     begun = time.monotonic()
     with pytest.raises(LostProcess, match=f"process {gone.pid} is gone"):
-        board_with(gone.pid).add_up(0, [torch.ones(3)])
+        board_with(gone.pid).all_reduce(0, [torch.ones(3)])
     assert time.monotonic() - begun < 10
     gone.communicate()
 
 
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(distributed, "PATIENCE", timedelta(seconds=0.1))
+    monkeypatch.setattr(shared_memory, "PATIENCE", timedelta(seconds=0.1))
     with pytest.raises(LostProcess, match=f"nothing is heard of process {os.getpid()}"):
-        board_with(os.getpid()).add_up(0, [torch.ones(3)])
+        board_with(os.getpid()).all_reduce(0, [torch.ones(3)])

@@ -1,0 +1,122 @@
+"""Held-out rows: which they are, and what a map gets wrong on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hopefold.core.neighbors import decide
+from hopefold.data.rows import Rows
+from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, trust
+from hopefold.fitting.plan import Plan
+from hopefold.fitting.task import Task
+from hopefold.inference.embedding import embed
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+    from numpy import ndarray
+
+
+def split(
+    plan: Plan, task: Task, random: np.random.RandomState
+) -> tuple[Int[ndarray, " t"], Int[ndarray, " h"]]:
+    """Rows to learn from, and rows with a label to evaluate on.
+
+    Of rows without a label as large a share is in neither: neighbours are evaluated on them, too.
+    """
+    everything = task.learned_from(plan)
+    labelled = task.labelled(everything)
+    keep = plan.n_exemplars if plan.exemplars else 1
+    _, places = stratified_split(task.labels[labelled], plan.validation_fraction, keep, random)
+    held_out = labelled[places]
+    unlabelled = np.setdiff1d(everything, labelled, assume_unique=True)
+    n_aside = round(plan.validation_fraction * len(unlabelled))
+    aside = random.permutation(unlabelled)[:n_aside] if n_aside else unlabelled[:0]
+    apart = np.concatenate([held_out, aside])
+    return np.setdiff1d(everything, apart, assume_unique=True), held_out
+
+
+def stratified_split(
+    labels: Int[ndarray, " n"], fraction: float, keep: int, random: np.random.RandomState
+) -> tuple[Int[ndarray, " t"], Int[ndarray, " h"]]:
+    """Training and held-out rows, stratified; a class keeps at least ``keep`` rows for training.
+
+    Each class gives the whole part of its share; what is missing to the share of the table comes
+    from the classes with the largest rest.
+    """
+    sizes = np.bincount(labels)
+    most = np.maximum(sizes - keep, 0)
+    numbers = np.minimum(np.floor(fraction * sizes).astype(int), most)
+    rest = fraction * sizes - numbers + 1e-6 * random.rand(len(sizes))
+    rest[numbers == most] = -1
+    missing = min(round(fraction * len(labels)) - numbers.sum(), np.count_nonzero(rest >= 0))
+    numbers[np.argsort(-rest, kind="stable")[: max(missing, 0)]] += 1
+    shuffled = random.permutation(len(labels))
+    by_class = [shuffled[labels[shuffled] == label][:n] for label, n in enumerate(numbers)]
+    chosen = np.sort(np.concatenate(by_class))
+    return np.setdiff1d(np.arange(len(labels)), chosen, assume_unique=True), chosen
+
+
+def misclassified(
+    task: Task,
+    n_neighbors: int | None,
+    which: Int[ndarray, " h"],
+    points: Float[ndarray, "h d"],
+    references: Float[ndarray, "r d"],
+    labels: Int[ndarray, " r"],
+) -> Float[ndarray, " h"]:
+    """0 for each of these rows that is classified rightly, else its weight, which is 1 on average.
+
+    By the rule of `predict`; not a number where a point is none.
+    """
+    if not (np.isfinite(points).all() and np.isfinite(references).all()):
+        return np.full(len(which), np.nan)
+    decisions = decide(points, references, labels, task.class_weights, n_neighbors)
+    labels = task.labels[which]
+    weights: ndarray = task.class_weights[labels]
+    weights /= weights.mean()  # in place: there may be very many rows
+    weights *= decisions != labels
+    return weights
+
+
+@torch.no_grad()
+def evaluate(
+    plan: Plan,
+    task: Task,
+    map_: nn.Module,
+    exemplars: Float[Tensor, "z features"],
+    exemplar_labels: Int[ndarray, " z"],
+    references: Int[ndarray, " r"],
+    held_out: Int[ndarray, " h"],
+) -> Float[ndarray, " h"]:
+    """`misclassified` held-out rows: by the exemplars or, without any, by the reference rows."""
+    if plan.exemplars is None:
+        points, labels = points_of(plan, task, map_, references), task.labels[references]
+    else:
+        points, labels = map_(exemplars).cpu().numpy(), exemplar_labels
+    found = points_of(plan, task, map_, held_out)
+    return misclassified(task, plan.n_neighbors, held_out, found, points, labels)
+
+
+def trust_held_out(
+    plan: Plan, task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]
+) -> float | None:
+    """Trustworthiness of neighbours in the map; ``None`` where too few rows were held out."""
+    if len(held_out) < 3 * TRUSTED_NEIGHBORS:
+        return None
+    return trust(task.rows, held_out, lambda some: points_of(plan, task, map_, some))
+
+
+def points_of(
+    plan: Plan, task: Task, map_: nn.Module, which: Int[ndarray, " w"] | None = None
+) -> Float[ndarray, "w d"]:
+    """The points of these rows, or of all."""
+    device = torch.device(plan.device)
+
+    def of(rows: Rows) -> ndarray:
+        return embed(map_, rows, device)
+
+    return task.rows.each(of, which)

@@ -1,0 +1,541 @@
+"""The plan of a fit: every setting as a value, and why. Each "auto" is decided here and only here.
+
+`resolve` is a function of the parameters that the user has set, of a few facts of the data, and of
+what earlier runs have decided on held-out rows. `alternatives` names what is compared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from hopefold.fitting.layer_sizes import Layers, as_parameter, is_several
+from hopefold.fitting.plan_table import as_table
+from hopefold.specification import METHODS
+
+#: The usual share of features that are dropped in training, and from how many features on: the more
+#: there are, the more of them others can stand in for.
+INPUT_DROPOUT, MANY_FEATURES = 0.25, 250
+
+#: Fewer features are few: units are dropped, steps are larger, and rows are not perturbed, as that
+#: would move them to where others are, unless they are images.
+FEW_FEATURES = 100
+
+#: The largest step of S-HOPE with one layer where structure is preserved.
+STRUCTURE_LEARNING_RATE = 6e-3
+
+#: The layers that S-HOPE stacks by default: without labels, where there are more than few features;
+#: with many classes and few features, where they misclassify fewer held-out rows than one layer.
+TWO_LAYERS = (400, 400)
+
+#: The radius of adversarial perturbations, as a share of the spread of all rows; the same where
+#: rows without a label have pseudo-labels, which are to hold around the row, too.
+RADIUS, RADIUS_WITH_PSEUDO_LABELS = 0.1, 0.2
+
+#: A map with fewer factors is small: it drops less and takes larger steps. One with so many times
+#: fewer learns longer.
+USUAL_FACTORS, SMALL = 400, 2
+
+#: Classes that find their places in a plane in the usual number of epochs. More need more.
+MANY_CLASSES = 10
+
+#: Steps after which no data need more than a few epochs.
+MANY_STEPS = 20_000
+
+#: Shares of the loss for structure that are compared where some labels are missing, the usual one
+#: first: where there are few labels per class, and where there are more.
+SHARES_FEW, SHARES_MORE = (0.1, 0.0, 0.5), (0.0, 0.1, 0.5)
+
+#: Labels per class from which on there are not few.
+FEW_LABELS = 50
+
+#: The fewest and the most rows of a batch that is compared with landmarks.
+BATCH_WITH_LANDMARKS = 64, 500
+
+#: Landmarks at most, rows for each of them, and, where rows are few, landmarks at least as a
+#: multiple of the perplexity: a row is to have neighbours among them, and others.
+LANDMARKS, ROWS_PER_LANDMARK, NEAR = 1_000, 8, 3
+
+#: The part of the epochs that an alternative is trained for, and the most rows that it may visit.
+TRIAL, TRIAL_VISITS = 1 / 4, 1_000_000
+
+#: Rows up to which NCA takes scikit-learn's exact form, which compares all pairs in every step.
+EXACT_UP_TO = 2_000
+
+GIVEN = "given"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What "auto" starts from in one method."""
+
+    #: Neighbours that vote among exemplars; ``None``: the Student kernel's mass decides.
+    n_neighbors: int | None = 5
+    n_factors: int = USUAL_FACTORS
+    n_units: int = 600
+    #: Share of units dropped where there are few features.
+    dropout: float = 0.0
+    #: The largest steps, for few features and for many.
+    learning_rates: tuple[float, float] = (2e-3, 2e-3)
+    is_high_order: bool = False
+
+
+DEFAULTS = {
+    "HOPE": Defaults(
+        n_neighbors=None, n_factors=1_200, learning_rates=(2e-3, 1e-3), is_high_order=True
+    ),
+    "SHOPE": Defaults(
+        n_neighbors=None, dropout=0.3, learning_rates=(6e-3, 2e-3), is_high_order=True
+    ),
+    "SNC": Defaults(n_neighbors=1),
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a plan depends on of the data."""
+
+    #: Columns of the table, and those that the map is learned from (not constant).
+    n_features: int
+    n_columns: int
+    #: Rows of the table, and those that the map is learned from in this run.
+    n_rows: int = 1
+    n_training: int = 1
+    n_classes: int = 0
+    n_labelled: int = 0
+    is_sparse: bool = False
+    #: Do all columns share one scale, as pixels do?
+    one_scale: bool = False
+    #: The device that "auto" stands for.
+    best_device: str = "cpu"
+
+    @property
+    def is_partly_labelled(self) -> bool:
+        """Have some rows a label, and some not?"""
+        return 0 < self.n_labelled < self.n_rows
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user has asked for: a method, and its parameters as they were set."""
+
+    method: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def defaults(self) -> Defaults:
+        """What "auto" starts from."""
+        return DEFAULTS.get(self.method, Defaults())
+
+    @property
+    def scale(self) -> str | None:
+        """The scale to learn; where it is "auto", the columns decide."""
+        scale: str | None = self.parameters["scale"]
+        return "range" if self.parameters.get("augment") and scale == "auto" else scale
+
+    @property
+    def n_layers(self) -> int:
+        """High-order layers, as far as the user has said so."""
+        n_units = self.parameters.get("n_units")
+        return len(n_units) if n_units is not None and is_several(n_units) else 1
+
+    def votes(self, *, with_exemplars: bool) -> int | None:
+        """How many neighbours vote in `predict`; ``None``: the Student kernel's mass decides."""
+        asked = self.parameters["n_neighbors"]
+        if asked != "auto":
+            return int(asked)
+        usual = self.defaults.n_neighbors
+        if usual == 1 and self.parameters["class_weight"] is not None:
+            return None  # no single vote could heed class weights
+        return usual if with_exemplars else 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Every setting of a fit as a value; no "auto" is left. Prints as a table with the reasons."""
+
+    method: str
+    # what is learned
+    n_components: int
+    exemplars: str | None
+    n_exemplars: int
+    # how it is evaluated
+    validation_fraction: float
+    refit: bool
+    n_neighbors: int | None
+    # where and in which units
+    scale: str | None
+    device: str
+    # the training loop
+    optimizer: str = "adam"
+    max_epochs: int = 1
+    batch_size: int = 1
+    learning_rate: float = 0.0
+    batch_iterations: int = 1
+    weight_decay: float = 0.0
+    patience: int = 1
+    # a high-order map
+    order: int | tuple[int, ...] = 1
+    n_factors: int | tuple[int, ...] = 0
+    n_units: int | tuple[int, ...] = 0
+    tied: bool = False
+    input_dropout: float = 0.0
+    dropout: float = 0.0
+    spare_components: int = 0
+    max_bytes: int | None = None
+    # its loss
+    objective: str = "collapse"
+    conditional: bool = False
+    adversarial: float = 0.0
+    structure: float = 0.0
+    perplexity: float = 0.0
+    n_landmarks: int = 0
+    pseudo_labels: bool = False
+    augment: str | None = None
+    image_shape: tuple[int, int] | None = None
+    #: What only this method has, by the name of the parameter.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: Why each setting is what it is: "given", "default", or what of the data decided it.
+    reasons: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def layers(self) -> Layers:
+        """The sizes of a high-order map with sigmoids, layer by layer."""
+        return Layers.of(self.order, self.n_factors, self.n_units)
+
+    @property
+    def learns_from_unlabelled(self) -> bool:
+        """Is anything learned from rows without a label?"""
+        return self.structure > 0 or self.pseudo_labels
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that the method has, by name, in the order of this class."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name in self.reasons}
+        return own | dict(self.options)
+
+    def as_plain(self) -> dict[str, Any]:
+        """The settings and the reasons as JSON."""
+        settings = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self.settings().items()
+        }
+        return {"settings": settings, "reasons": dict(self.reasons)}
+
+    @classmethod
+    def from_plain(cls, method: str, plain: Mapping[str, Any]) -> Plan:
+        """What `as_plain` has given; whoever wrote it, a bad value is an error."""
+        settings, reasons = dict(plain["settings"]), dict(plain["reasons"])
+        for name, value in settings.items():
+            parts = value if isinstance(value, list) else [value]
+            if not all(isinstance(one, str | int | float | None) for one in parts):
+                raise ValueError(f"its plan has a {name} that is not a setting")
+            settings[name] = tuple(value) if isinstance(value, list) else value
+        if not all(isinstance(why, str) for why in reasons.values()):
+            raise ValueError("its plan has reasons that are not text")
+        known = {f.name for f in fields(cls)} - {"options", "reasons", "method"}
+        own = {name: value for name, value in settings.items() if name in known}
+        options = {name: value for name, value in settings.items() if name not in known}
+        return cls(method=method, options=options, reasons=reasons, **own)
+
+    def __str__(self) -> str:
+        return as_table(self.settings(), self.reasons)
+
+    __repr__ = __str__
+
+
+def resolve(
+    request: Request, facts: Facts, decided: Mapping[str, tuple[Any, str]] | None = None
+) -> Plan:
+    """Decide everything that is "auto".
+
+    ``decided`` holds what held-out rows have decided in earlier runs, each with a reason: it takes
+    the place of an "auto", and of the number of epochs.
+    """
+    draft = _Draft(request, facts, dict(decided or {}))
+    if draft.defaults.is_high_order:
+        _decide_structure(draft)
+        _decide_sizes(draft)
+        _decide_dropout(draft)
+        _decide_adversarial(draft)
+    if "optimizer" in draft.values:
+        _decide_schedule(draft)
+    if "solver" in draft.values:
+        exact = facts.n_rows <= EXACT_UP_TO
+        draft.auto("solver", "exact" if exact else "batches", f"{facts.n_rows:,} rows")
+    _decide_evaluation(draft)
+    return draft.plan()
+
+
+def alternatives(request: Request, facts: Facts) -> list[dict[str, tuple[Any, str]]]:
+    """What is to be compared on held-out rows, the usual choice first; most often there is one."""
+    parameters = request.parameters
+    if not request.defaults.is_high_order or not parameters["validation_fraction"]:
+        return [{}]
+    if facts.is_partly_labelled:
+        if parameters["structure"] != "auto":
+            return [{}]
+        shares = _shares(request, facts)
+        tried = ", ".join(f"{share:g}" for share in sorted(shares))
+        why = f"fewest held-out errors among {tried}"
+        return [{"structure": (share, why)} for share in shares]
+    plan = resolve(request, facts)
+    crowded = facts.n_classes > MANY_CLASSES and facts.n_features < FEW_FEATURES
+    if plan.structure or not crowded or not _may_stack(request):
+        return [{}]
+    why = "{} layers have fewer held-out errors"
+    return [
+        {"n_units": (request.defaults.n_units, why.format(1))},
+        {"n_units": (TWO_LAYERS, why.format(2))},
+    ]
+
+
+def for_trial(plan: Plan, n_training: int) -> tuple[int, str]:
+    """The number of epochs of an alternative, and why."""
+    epochs = min(TRIAL * plan.max_epochs, TRIAL_VISITS / n_training)
+    return max(1, round(epochs)), "a trial"
+
+
+class _Draft:
+    """A plan on its way."""
+
+    def __init__(self, request: Request, facts: Facts, decided: dict[str, tuple[Any, str]]) -> None:
+        self.request, self.facts, self.defaults = request, facts, request.defaults
+        self.values = dict(request.parameters)
+        self.decided = decided
+        self.reasons: dict[str, str] = {}
+
+    def auto(self, name: str, value: Any, why: str) -> None:
+        """Set a parameter that is "auto" to what was decided before, or else to this value."""
+        asked = self.values[name]
+        if isinstance(asked, str) and asked == "auto":
+            self.values[name], self.reasons[name] = self.decided.get(name, (value, why))
+
+    def is_auto(self, name: str) -> bool:
+        """Is it left to us?"""
+        return isinstance(self.values[name], str) and self.values[name] == "auto"
+
+    @property
+    def is_adam(self) -> bool:
+        return bool(self.values["optimizer"] == "adam")
+
+    @property
+    def has_pseudo_labels(self) -> bool:
+        """Are rows without a label held to the class that the map predicts for them?"""
+        return self.values["exemplars"] == "joint" and self.facts.is_partly_labelled
+
+    @property
+    def preserves_structure(self) -> bool:
+        """Does structure, and not the classes alone, decide what the usual settings are?"""
+        return self.values["structure"] > 0 and not self.has_pseudo_labels
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.values["n_units"]) if is_several(self.values.get("n_units")) else 1
+
+    @property
+    def smallness(self) -> float:
+        """How many times fewer factors there are than usual; 1 for more."""
+        factors = self.values["n_factors"]
+        return max(1.0, USUAL_FACTORS / (min(factors) if is_several(factors) else factors))
+
+    def plan(self) -> Plan:
+        known = {f.name for f in fields(Plan)} - {"options", "reasons", "method"}
+        passed = ("class_weight", "random_state", "verbose", "missing_label", *CHECKPOINT)
+        values = {name: value for name, value in self.values.items() if name not in passed}
+        options = {name: value for name, value in values.items() if name not in known}
+        asked = self.request.parameters
+        usual = METHODS[self.request.method].defaults()
+        reasons = {
+            name: self.reasons.get(name, DEFAULT if _same(asked[name], usual[name]) else GIVEN)
+            for name in values
+            if name in asked
+        }
+        if "structure" in values:
+            values["pseudo_labels"] = self.has_pseudo_labels
+        return Plan(
+            method=self.request.method,
+            options=options,
+            reasons=reasons,
+            **{name: value for name, value in values.items() if name in known},
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+#: Parameters of checkpoints, which decide nothing of a fit.
+CHECKPOINT = ("checkpoint", "checkpoint_minutes")
+
+
+def _shares(request: Request, facts: Facts) -> tuple[float, ...]:
+    """Shares of the loss for structure that are compared where some labels are missing."""
+    few = facts.n_labelled < FEW_LABELS * facts.n_classes
+    joint = request.parameters["exemplars"] == "joint"
+    return tuple(share for share in (SHARES_FEW if few else SHARES_MORE) if share or joint)
+
+
+def _may_stack(request: Request) -> bool:
+    """Is the number of layers left to the fit?"""
+    asked = request.parameters
+    several = is_several(asked["order"]) or is_several(asked["n_factors"])
+    return asked.get("n_units") == "auto" and not several and asked["max_bytes"] is None
+
+
+def _decide_structure(draft: _Draft) -> None:
+    facts = draft.facts
+    if not facts.n_classes:
+        draft.auto("structure", 1.0, "there are no labels")
+    elif facts.is_partly_labelled:
+        usual = _shares(draft.request, facts)[0]
+        per_class = facts.n_labelled / facts.n_classes
+        draft.auto("structure", usual, f"{per_class:,.0f} labels per class, others are missing")
+    else:
+        draft.auto("structure", 0.0, "all labels are known")
+    draft.values["structure"] = float(draft.values["structure"])
+    if not draft.values["structure"]:
+        draft.auto("n_landmarks", 0, "no structure is preserved")
+    enough = max(facts.n_rows // ROWS_PER_LANDMARK, round(NEAR * draft.values["perplexity"]) + 1)
+    draft.auto("n_landmarks", min(LANDMARKS, facts.n_rows, enough), f"{facts.n_rows:,} rows")
+
+
+def _decide_sizes(draft: _Draft) -> None:
+    facts, defaults = draft.facts, draft.defaults
+    usual = "as many as max_bytes allows, at most the usual" if draft.values["max_bytes"] else ""
+    if "n_units" not in draft.values:
+        draft.auto("n_factors", defaults.n_factors, usual or "the usual number for HOPE")
+        return
+    unlabelled = draft.preserves_structure and not facts.n_classes
+    if unlabelled and _may_stack(draft.request) and facts.n_features >= FEW_FEATURES:
+        draft.auto("n_units", TWO_LAYERS, f"no labels, and at least {FEW_FEATURES} features")
+    draft.auto("n_units", defaults.n_units, usual or "the usual number")
+    draft.auto("n_factors", defaults.n_factors, usual or "the usual number")
+    layers = Layers.of(*(draft.values[name] for name in ("order", "n_factors", "n_units")))
+    draft.values["n_factors"] = as_parameter(layers.n_factors)
+    draft.values["n_units"] = as_parameter(layers.n_units)
+
+
+def _decide_dropout(draft: _Draft) -> None:
+    facts, small = draft.facts, draft.smallness**0.5
+    few = (
+        f"{facts.n_features:,} features are {'' if facts.n_features < FEW_FEATURES else 'not '}few"
+    )
+    if draft.preserves_structure and "n_units" in draft.values and draft.n_layers == 1:
+        draft.auto("input_dropout", 0.0, "one layer that preserves structure needs all features")
+    inputs = INPUT_DROPOUT * min(1, facts.n_columns / MANY_FEATURES)
+    distorted = draft.values["augment"] is not None
+    why = "images are distorted instead" if distorted else f"{facts.n_columns:,} features vary"
+    draft.auto("input_dropout", 0.0 if distorted else inputs / small, why)
+    units = draft.defaults.dropout if facts.n_features < FEW_FEATURES else 0.0
+    draft.auto("dropout", units / small, few)
+
+
+def _decide_adversarial(draft: _Draft) -> None:
+    facts = draft.facts
+    if draft.has_pseudo_labels:
+        radius = RADIUS_WITH_PSEUDO_LABELS if draft.is_adam else 0.0
+        draft.auto("adversarial", radius, "pseudo-labels are to hold around a row")
+    elif draft.preserves_structure:
+        draft.auto("adversarial", 0.0, "structure is preserved")
+    many = facts.n_features >= FEW_FEATURES
+    pixels = draft.values["scale"] is not None and facts.one_scale and facts.n_features > 1
+    suits = draft.values["augment"] is None and draft.is_adam and not facts.is_sparse
+    if suits and (many or pixels):
+        why = f"{facts.n_features:,} features" if many else "features share one range"
+        draft.auto("adversarial", RADIUS, why)
+    draft.auto(
+        "adversarial",
+        0.0,
+        f"{facts.n_features:,} features of different ranges"
+        if suits
+        else "not with augment, sparse rows, or this optimizer",
+    )
+    draft.values["adversarial"] = float(draft.values["adversarial"])
+
+
+def _decide_schedule(draft: _Draft) -> None:
+    """The batch size, the number of epochs, the patience and the step."""
+    values, facts = draft.values, draft.facts
+    high_order = draft.defaults.is_high_order
+    if (
+        high_order
+        and draft.preserves_structure
+        and draft.is_adam
+        and values["exemplars"] == "joint"
+    ):
+        smallest, largest = BATCH_WITH_LANDMARKS
+        size = min(max(facts.n_rows // 20, smallest), largest)
+        draft.auto("batch_size", size, f"{facts.n_rows:,} rows, compared with landmarks")
+    draft.auto("batch_size", _batch_size(draft), f"{facts.n_training:,} rows to learn from")
+    epochs, why = _epochs(draft)
+    draft.auto("max_epochs", epochs, why)
+    if "max_epochs" in draft.decided:
+        values["max_epochs"], draft.reasons["max_epochs"] = draft.decided["max_epochs"]
+    draft.auto("patience", max(10, values["max_epochs"] // 2), "half of max_epochs, at least 10")
+    if high_order:
+        draft.auto("learning_rate", *_learning_rate(draft))
+    values["learning_rate"] = float(values["learning_rate"])
+
+
+def _batch_size(draft: _Draft) -> int:
+    """Small enough for a score of steps per epoch, large enough for matrix products to pay."""
+    n_rows = draft.facts.n_training
+    if not draft.is_adam:  # a batch of sparse rows is made dense
+        return min(5_000, max(n_rows // 4, 32)) if draft.facts.is_sparse else 5_000
+    smallest, largest = (32, 250) if draft.values["exemplars"] == "joint" else (64, 1_000)
+    return min(max(n_rows // 20, smallest), largest)
+
+
+def _epochs(draft: _Draft) -> tuple[int, str]:
+    """Enough epochs of so many steps; more than others need for high-order maps, as inputs drop."""
+    if not draft.is_adam:
+        return 50, f"optimizer={draft.values['optimizer']!r}"
+    facts = draft.facts
+    steps = facts.n_training / draft.values["batch_size"]
+    usual = min(max(round(2_000 / steps), 30), 100)
+    why = f"{steps:,.0f} steps per epoch"
+    if not draft.defaults.is_high_order:
+        return usual, why
+    fewest = 50 if draft.values["adversarial"] else 70  # an adversarial epoch is two
+    if draft.smallness > SMALL:
+        fewest = 100
+    crowded = min(max(1, facts.n_classes / MANY_CLASSES), 3)
+    if crowded > 1:
+        why += f", {facts.n_classes} classes"
+    return round(min(crowded * max(usual, fewest), max(MANY_STEPS / steps, 10))), why
+
+
+def _learning_rate(draft: _Draft) -> tuple[float, str]:
+    few_rate, many_rate = draft.defaults.learning_rates
+    n_features, layers = draft.facts.n_features, draft.n_layers
+    if draft.preserves_structure and "n_units" in draft.values:
+        return STRUCTURE_LEARNING_RATE / layers, "structure is preserved"
+    many = n_features >= FEW_FEATURES
+    rate = many_rate if many else few_rate / layers
+    small = ", few factors" if draft.smallness > 1 else ""
+    return rate * draft.smallness ** (1 / 3), f"{n_features:,} features{small}"
+
+
+def _decide_evaluation(draft: _Draft) -> None:
+    facts, values = draft.facts, draft.values
+    with_exemplars = values["exemplars"] is not None
+    votes = draft.request.votes(with_exemplars=with_exemplars)
+    why = "exemplars vote by the kernel's mass" if votes is None else "training rows vote"
+    if values["n_neighbors"] == "auto":
+        draft.reasons["n_neighbors"] = "exemplars vote" if votes and with_exemplars else why
+    values["n_neighbors"] = votes
+    if values.get("augment"):
+        draft.auto("scale", draft.request.scale, "pixels move between columns")
+    elif facts.is_sparse:
+        draft.auto("scale", "largest magnitude", "sparse rows keep their zeros")
+    elif facts.one_scale:
+        draft.auto("scale", "range", "columns share one range, as pixels do")
+    else:
+        draft.auto("scale", "standard", "columns have ranges of their own")
+    if values["device"] == "auto":
+        values["device"] = facts.best_device
+        found = "no GPU was found" if facts.best_device == "cpu" else "a GPU was found"
+        draft.reasons["device"] = found
+    values["device"] = str(values["device"])

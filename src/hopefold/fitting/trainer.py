@@ -1,0 +1,342 @@
+"""From a request and a task to a learned map: what is tried, held out, resumed and learned again.
+
+All of a fit goes through `Trainer`: alternatives that are compared on held-out rows, the fit on the
+training part, the refit on all rows. Each of them is a run of the one training loop under a plan.
+Losses and maps know nothing of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from hopefold.errors import InvalidInput, InvalidParameter, NoValidationWarning, warn
+from hopefold.fitting import plan as planning
+from hopefold.fitting.build import Method, Start, build
+from hopefold.fitting.chance import warn_of_chance
+from hopefold.fitting.held_out import split, trust_held_out
+from hopefold.fitting.incremental import IncrementalState
+from hopefold.fitting.landmarks import check_perplexity, find_landmarks
+from hopefold.fitting.memory import check_memory
+from hopefold.fitting.objective import Objective
+from hopefold.fitting.plan import CHECKPOINT, Plan, Request, alternatives, resolve
+from hopefold.fitting.size_budget import learn_within_budget
+from hopefold.fitting.task import Learned, Task
+from hopefold.training.checkpoints import hold
+from hopefold.training.loop import minimise
+from hopefold.training.progress import Progress
+from hopefold.training.settings import Training
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+    Decided = Mapping[str, tuple[Any, str]]
+
+#: The steps of `partial_fit` are as large as in the middle of a run: nobody knows the last one.
+MIDDLE = 0.5
+
+#: Rows by which the data of a checkpoint are recognised, in addition to the scale and all labels.
+SAMPLED_ROWS = 100
+
+
+class Trainer:
+    """Learns a map as a user has asked for, by the rules of one method."""
+
+    def __init__(self, request: Request, method: type[Method], *, verbose: bool = False) -> None:
+        self._request, self._method, self._verbose = request, method, verbose
+        #: What held-out rows have decided.
+        self._decided: Decided = {}
+
+    def fit(self, task: Task, random: np.random.RandomState) -> Learned:
+        """Learn with some rows held out, to know the error; then, if asked, from all rows."""
+        with (
+            torch.inference_mode(False),  # whatever the caller is in
+            torch.enable_grad(),
+            self._with_checkpoint(task, random) as (kept, seeded),
+        ):
+            chosen = self._choose(kept, seeded)
+            if not chosen.is_labelled:
+                return self._fit_unlabelled(chosen, seeded)
+            return self._fit_labelled(chosen, seeded)
+
+    def fit_more(self, task: Task, state: IncrementalState) -> Learned:
+        """Go on from a state, in one pass over these rows; the state is changed."""
+        plan, everything = self.plan(task), np.arange(len(task.labels))
+        method = self._method(plan)
+        loss = method.make_loss(task, everything)
+        parts = (state.map, state.map, loss, everything, state.exemplars, state.labels)
+        objective = Objective(plan, task, *parts)
+        settings = replace(loop_settings(plan), max_epochs=1, constant_progress=MIDDLE)
+        settings = replace(settings, recovers=False)
+        with (
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            Progress(plan.method, 1, verbose=False) as progress,
+        ):
+            run = minimise(
+                objective.loss,
+                objective.groups,
+                len(everything),
+                settings,
+                state.generator,
+                progress,
+                optimizer=state.optimizer(objective.groups, settings),
+            )
+        map_ = method.finish(copy.deepcopy(state.map).cpu().requires_grad_(False))
+        exemplars = objective.learned_exemplars().detach().cpu().numpy()
+        return Learned(map_, exemplars, state.labels, run, plan)
+
+    def plan(self, task: Task, n_training: int | None = None, **decided: tuple[Any, str]) -> Plan:
+        """The plan of a run that learns from so many rows, by default from all."""
+        return resolve(self._request, task.facts(n_training), {**self._decided, **decided})
+
+    def _fit_labelled(self, task: Task, random: np.random.RandomState) -> Learned:
+        plan = self.plan(task)
+        everything = task.learned_from(plan)
+        training, held_out = everything, everything[:0]
+        if plan.validation_fraction > 0:
+            training, held_out = split(plan, task, random)
+            if not len(held_out):
+                warn(
+                    "no row could be held out, so there is no validation error: give more rows, "
+                    "fewer exemplars, or validation_fraction=0.",
+                    NoValidationWarning,
+                )
+        learned = self.run(self.plan(task, len(training)), task, training, held_out)
+        if plan.structure:
+            unseen = np.setdiff1d(everything, training, assume_unique=True)
+            trusted = trust_held_out(plan, task, learned.map, unseen)
+            learned = replace(learned, trustworthiness=trusted)
+        if len(held_out):
+            warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
+        if not (plan.refit and len(held_out)):
+            return learned
+        return self._refit(task, everything, learned)
+
+    def _refit(self, task: Task, everything: ndarray, learned: Learned) -> Learned:
+        """Learn again from all rows, for the number of epochs that was kept.
+
+        The learning rate is annealed anew within that number. What held-out rows have found of the
+        first run is kept.
+        """
+        epochs = learned.run.epochs, "as many as were kept on the training part"
+        self._decided = {**self._decided, "max_epochs": epochs}
+        plan = self.plan(task, len(everything))
+        again = self.run(plan, task, everything, everything[:0], like=learned)
+        return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
+
+    def _fit_unlabelled(self, task: Task, random: np.random.RandomState) -> Learned:
+        """Nothing is chosen on held-out rows: the map is learned once, and evaluated on them."""
+        plan = self.plan(task)
+        n_held_out = round(plan.validation_fraction * len(task.labels))
+        held_out, training = np.split(random.permutation(len(task.labels)), [n_held_out])
+        plan = self.plan(task, len(training))
+        learned = self.run(plan, task, np.sort(training), held_out[:0])
+        trusted = trust_held_out(plan, task, learned.map, held_out)
+        return replace(learned, trustworthiness=trusted)
+
+    def run(
+        self,
+        plan: Plan,
+        task: Task,
+        training: ndarray,
+        held_out: ndarray,
+        like: Learned | None = None,
+        stage: str = "",
+    ) -> Learned:
+        """One run under a plan: a map and exemplars, with the error on the held-out rows.
+
+        Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be.
+        """
+        if plan.max_bytes is not None:
+            return learn_within_budget(self, plan, task, training, held_out, like)
+        method = self._method(plan)
+        if method.is_solved:
+            return method.solve(task, training, held_out)
+        with torch.device("meta"):  # sizes alone
+            map_ = method.make_learning_map(task.rows.n_features)
+        pairs, saved = plan.exemplars != "joint", task.checkpoint is not None
+        n_rows, sizes = len(training), method.sizes
+        check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
+        title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
+        return self._descend(method, task, training, held_out, title)
+
+    def make_method(self, plan: Plan) -> Method:
+        """The method under a plan."""
+        return self._method(plan)
+
+    def _descend(
+        self, method: Method, task: Task, training: ndarray, held_out: ndarray, title: str
+    ) -> Learned:
+        """Build what the plan names, minimise the loss, and return the result on the CPU."""
+        plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
+        with Progress(title, plan.max_epochs, verbose=verbose) as progress:
+            random = np.random.RandomState(task.seed)
+            generator = torch.Generator().manual_seed(task.seed)
+            objective = build(method, Start(task, training, random, generator, verbose))
+            run = minimise(
+                objective.loss,
+                objective.groups,
+                len(objective.rows),
+                loop_settings(plan),
+                generator,
+                progress,
+                misclassified=objective.validation_on(held_out, random) if len(held_out) else None,
+                shuffle=partial(task.rows.shuffle, objective.rows),
+                checkpoint=task.checkpoint,
+            )
+        map_ = method.finish(objective.map.cpu().requires_grad_(False))
+        if plan.exemplars is None:
+            return Learned(map_, None, task.labels, run, plan)
+        exemplars = objective.learned_exemplars().detach().cpu().numpy()
+        labels = objective.exemplar_labels
+        if task.is_labelled:  # landmarks are not needed any more
+            exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
+        return Learned(map_, exemplars, labels, run, plan)
+
+    # -- what is compared on held-out rows --------------------------------------------------------
+
+    def _choose(self, task: Task, random: np.random.RandomState) -> Task:
+        """Decide between alternatives on held-out rows, and find the landmarks they need."""
+        tried = alternatives(self._request, task.facts())
+        check_request(self._request, task, tried)
+        plans = [resolve(self._request, task.facts(), decided) for decided in tried]
+        with_landmarks = task
+        if any(plan.structure for plan in plans):
+            with_landmarks = self._find_landmarks(plans[0], task, random)
+        tasks = [with_landmarks if plan.structure else task for plan in plans]
+        best = 0
+        if len(tried) > 1:
+            best = self._best_of(tried, tasks, random)
+        self._decided = tried[best]
+        return tasks[best]
+
+    def _best_of(self, tried: list[Any], tasks: list[Task], random: np.random.RandomState) -> int:
+        """Which alternative misclassifies the fewest held-out rows, after a part of the epochs.
+
+        It is the first one unless another is better by more than chance: few labels are held out
+        where few are known.
+        """
+        first = resolve(self._request, tasks[0].facts(), tried[0])
+        training, held_out = split(first, tasks[0], random)
+        if not len(held_out):
+            return 0
+        errors = [
+            self.trial_error(decided, task, training, held_out)
+            for decided, task in zip(tried, tasks, strict=True)
+        ]
+        fewest = min(errors)
+        chance = np.sqrt((errors[0] + fewest) / len(held_out))
+        return errors.index(fewest) if errors[0] - fewest > chance else 0
+
+    def trial_error(
+        self, decided: Decided, task: Task, training: ndarray, held_out: ndarray
+    ) -> float:
+        """The error on held-out rows after a part of the epochs."""
+        facts = task.facts(len(training))
+        plan = resolve(self._request, facts, decided)
+        epochs = planning.for_trial(plan, len(training))
+        plan = resolve(self._request, facts, {**decided, "max_epochs": epochs})
+        return self.run(plan, task, training, held_out, stage=", trial").run.late_error
+
+    def _find_landmarks(self, plan: Plan, task: Task, random: np.random.RandomState) -> Task:
+        """The task with the landmarks that rows are to stay near to, where the plan has any."""
+        n_rows = len(task.labels)
+        if plan.exemplars is None or (plan.exemplars == "kmeans" and task.is_labelled):
+            n_others = min(plan.batch_size, n_rows) - 1
+            check_perplexity(plan.perplexity, n_others, "the rows of a batch", "raise batch_size")
+            return task
+        n_landmarks = plan.n_landmarks
+        if n_landmarks > n_rows:
+            raise InvalidParameter(
+                f"n_landmarks={n_landmarks}, but there are {n_rows} rows: ask for fewer, or leave "
+                "it 'auto'."
+            )
+        remedy = "raise n_landmarks" if n_landmarks < n_rows else "give more rows"
+        check_perplexity(plan.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
+        device = torch.device(plan.device)
+        landmarks = find_landmarks(task.rows, n_landmarks, plan.perplexity, device, random)
+        task.sharding.group.broadcast([landmarks.centres, landmarks.precisions])
+        return replace(task, landmarks=landmarks)
+
+    # -- checkpoints ------------------------------------------------------------------------------
+
+    @contextmanager
+    def _with_checkpoint(
+        self, task: Task, random: np.random.RandomState
+    ) -> Iterator[tuple[Task, np.random.RandomState]]:
+        asked = self._request.parameters
+        if asked.get("checkpoint") is None:
+            yield task, random
+            return
+        unseeded, group = asked["random_state"] is None, task.sharding.group
+        seed = random.randint(2**31) if unseeded else 0
+        identity, minutes = self._identity(task), asked["checkpoint_minutes"]
+        with hold(asked["checkpoint"], identity, seed, minutes, group, anew=unseeded) as checkpoint:
+            if unseeded:  # the seed of the fit that resumes here
+                random = np.random.RandomState(checkpoint.seed)
+                task = replace(task, seed=random.randint(2**31))
+            yield replace(task, checkpoint=checkpoint), random
+            checkpoint.finish()
+
+    def _identity(self, task: Task) -> str:
+        """What two fits share whose checkpoints may be exchanged: settings, rows and labels."""
+        apart = (*CHECKPOINT, "verbose", "device", "random_state")
+        asked = self._request.parameters
+        settings = {name: asked[name] for name in sorted(asked) if name not in apart}
+        seed = None if asked["random_state"] is None else task.seed
+        digest = hashlib.sha256(repr((self._request.method, settings, seed, task.classes)).encode())
+        n_rows = len(task.labels)
+        sample = task.rows.fetch(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS)).astype(int))
+        arrays = (task.labels, task.class_weights, task.scale.shift, task.scale.gain)
+        for array in (*arrays, sample.cpu().numpy()):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def check_request(request: Request, task: Task, tried: list[Any]) -> None:
+    """Do the parameters suit the labels and the columns that there are?"""
+    asked = request.parameters
+    structure = asked.get("structure", 0)
+    if not task.is_labelled:
+        if asked["class_weight"] is not None:
+            raise InvalidParameter(
+                f"class_weight={asked['class_weight']!r}, but there are no labels: leave it out, "
+                "or give y."
+            )
+        if structure not in ("auto", 1):
+            raise InvalidParameter(
+                f"structure={structure!r} leaves a share of the loss to labels, but there "
+                "are none: leave it 'auto', or give y."
+            )
+    shares = {resolve(request, task.facts(), one).structure for one in tried}
+    if not any(shares):
+        return
+    if not task.scale.gain.any():
+        raise InvalidInput("no column of X varies: there are no neighbours to keep.")
+    if asked["max_bytes"] is not None:
+        raise InvalidParameter(
+            f"max_bytes={asked['max_bytes']} is for maps that classes alone decide: leave it out, "
+            "or give labels and structure=0."
+        )
+
+
+def loop_settings(plan: Plan) -> Training:
+    """What the training loop needs to know of a plan."""
+    return Training(
+        max_epochs=plan.max_epochs,
+        batch_size=plan.batch_size,
+        learning_rate=plan.learning_rate,
+        optimizer=plan.optimizer,
+        batch_iterations=plan.batch_iterations,
+        weight_decay=plan.weight_decay,
+        patience=plan.patience,
+    )
