@@ -1,0 +1,14 @@
+"""The values that a parameter with a fixed set of choices can have."""
+
+EXEMPLARS = ("kmeans", None)
+EXEMPLARS_OR_JOINT = ("joint", *EXEMPLARS)
+SCALES = ("auto", "standard", "range", None)
+OPTIMIZERS = ("adam", "cg", "lbfgs")
+OBJECTIVES = ("collapse", "spread")
+DISTORTIONS = ("affine", "elastic")
+SOLVERS = ("auto", "exact", "batches")
+GRAPHS = ("class", "neighbors")
+BOOLEANS = (True, False)
+
+#: The highest order: float32 cannot hold powers of more features.
+MAX_ORDER = 20

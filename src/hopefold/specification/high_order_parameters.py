@@ -1,0 +1,278 @@
+"""Parameters of HOPE and S-HOPE."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from hopefold import checks
+from hopefold.specification import choices, rules
+from hopefold.specification.parameter import Attribute, Parameter, override
+from hopefold.specification.shared_parameters import (
+    ATTRIBUTES,
+    EXEMPLARS,
+    LEARNING_RATE,
+    MAX_EPOCHS,
+    PERPLEXITY,
+    TRAINED,
+)
+
+_SHARE_OR_AUTO = partial(checks.check_number_or_auto, low=0, high=1)
+_FLAG = partial(checks.check_choice, choices=choices.BOOLEANS)
+
+
+def _check_image_shape(_name: str, value: object) -> None:
+    if value is not None:
+        checks.check_image_shape(value)
+
+
+_ORDER = Parameter(
+    "order",
+    "int",
+    4,
+    "int",
+    "Maximum number of features in a product. 1 gives a linear map.",
+    partial(checks.check_whole, at_least=1, at_most=choices.MAX_ORDER),
+)
+
+_N_FACTORS = Parameter(
+    "n_factors",
+    "int | str",
+    "auto",
+    'int or "auto"',
+    """Number of weighted sums whose powers a coordinate consists of. ``"auto"``: 1,200, or as
+    many as ``max_bytes`` allows.""",
+    partial(checks.check_whole_or_auto, at_least=1),
+)
+
+_ADVERSARIAL = Parameter(
+    "adversarial",
+    "float | str",
+    0.0,
+    'float or "auto"',
+    """Radius of an L2-normalised adversarial perturbation, as a fraction of the standard
+    deviation of the data, below 1. The loss is the mean over the rows and over the same rows moved
+    by this radius along the gradient of their own loss (Goodfellow et al., 2015); for pseudo-labels
+    see Miyato et al. (2018). ``"auto"``: 0.1 for 100 features or more, and for fewer features that
+    share one range, as pixels do; otherwise 0. It is 0 for sparse rows, with ``augment``, and for
+    the optimizers ``"cg"`` and ``"lbfgs"``. Where some labels are missing, ``"auto"`` is 0.2 with
+    Adam; where only neighbours are learned, it is 0.""",
+    _SHARE_OR_AUTO,
+)
+
+_SPARE_COMPONENTS = Parameter(
+    "spare_components",
+    "int",
+    0,
+    "int",
+    """Additional dimensions of the map during training, so that classes can move past each
+    other. They are shrunk to zero in the course of the training, and the learned map does not
+    have them.""",
+    partial(checks.check_whole, at_least=0),
+)
+
+_CHANGED = (
+    EXEMPLARS.but(
+        default="joint",
+        kind='{"joint", "kmeans", None}',
+        prose="""The references that new rows are compared with. ``"joint"``: exemplars that start
+        from k-means and are learned together with the map. ``"kmeans"``: the map is learned on
+        pairs of rows, and the references are the k-means centres of each class in the input space,
+        mapped. ``None``: the map is learned on pairs, and the references are all embedded training
+        rows.""",
+        check=partial(checks.check_choice, choices=choices.EXEMPLARS_OR_JOINT),
+    ),
+    MAX_EPOCHS.but(
+        prose="""Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 70 and
+        100 (50 and 100 with ``adversarial``; 100 for a map with few factors). More than 10 classes
+        get up to three times as many. If these make more than 20,000 steps there are fewer epochs,
+        but at least 10. The optimizers ``"cg"`` and ``"lbfgs"`` get 50.""",
+    ),
+    LEARNING_RATE.but(
+        annotation="float | str",
+        default="auto",
+        kind='float or "auto"',
+        prose="""Largest learning rate of Adam: a linear warm-up over the first tenth of the
+        training, then a cosine decay. ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; with fewer
+        than 100 features 0.002 and 0.006, divided by the number of layers; larger for a map with
+        few factors.""",
+        check=partial(checks.check_number_or_auto, low=0, high=math.inf, open_low=True),
+    ),
+)
+
+#: What HOPE and S-HOPE have and other methods do not.
+_ADDED = (
+    Parameter(
+        "objective",
+        "str",
+        "collapse",
+        '{"collapse", "spread"}',
+        """``"collapse"`` pulls a row onto all exemplars of its class. ``"spread"`` pulls it onto
+        any of them, so that exemplars of a class can lie apart (``exemplars="joint"`` only).""",
+        partial(checks.check_choice, choices=choices.OBJECTIVES),
+    ),
+    Parameter(
+        "conditional",
+        "bool",
+        False,
+        "bool",
+        """Normalise the pairwise objective per row instead of over all pairs of a batch. The
+        objective on exemplars is always normalised per row.""",
+        _FLAG,
+    ),
+    Parameter(
+        "structure",
+        "float | str",
+        "auto",
+        'float or "auto"',
+        """Weight of the neighbours in the loss, from 0 to 1, regardless of class: 0 collapses
+        classes and hides their inner structure. ``"auto"``: 0 if all labels are known, 1 if there
+        are none. If some are missing: 0.1, or 0 if there are at least 50 labels per class, unless
+        another of 0, 0.1 and 0.5 has a significantly lower error on held-out rows.""",
+        checks.check_share_or_auto,
+    ),
+    PERPLEXITY.but(
+        default=5.0,
+        prose="""Approximate number of neighbours that a row keeps: among the landmarks, or in a
+        batch if ``exemplars`` is not ``"joint"``. Used if ``structure`` is above 0.""",
+    ),
+    Parameter(
+        "n_landmarks",
+        "int | str",
+        "auto",
+        'int or "auto"',
+        """Number of landmarks: k-means centres of all rows, to which rows keep their distances.
+        Used if ``structure`` is above 0; without labels, the landmarks are the exemplars.
+        ``"auto"``: one for 8 rows, at most 1,000, and more than the perplexity needs.""",
+        partial(checks.check_whole_or_auto, at_least=2),
+    ),
+    Parameter(
+        "missing_label",
+        "Any",
+        (),
+        "number, str, None or ()",
+        """The value in y that marks a missing label. Rows without a label keep their neighbours
+        (``structure``) and, with joint exemplars, learn from pseudo-labels weighted by their
+        confidence. None and NaN are the same marker. ``()``: no label is missing, and NaN in y is
+        an error.""",
+        checks.check_missing_label,
+    ),
+    Parameter(
+        "input_dropout",
+        "float | str",
+        "auto",
+        'float or "auto"',
+        """Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times
+        the number of features, at most 0.25, less for a map with few factors; 0 with
+        ``augment``.""",
+        _SHARE_OR_AUTO,
+    ),
+    Parameter(
+        "dropout",
+        "float | str",
+        "auto",
+        'float or "auto"',
+        """Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3
+        for S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.""",
+        _SHARE_OR_AUTO,
+    ),
+    _ADVERSARIAL,
+    _SPARE_COMPONENTS,
+    Parameter(
+        "max_bytes",
+        "int | None",
+        None,
+        "int or None",
+        """Maximum size of the model file, including the exemplars, the scaling and all names. Sizes
+        that are ``"auto"`` are selected for it. Weights and exemplars are stored in int8, or in
+        float16 if int8 raises the error on the held-out rows (without held-out rows, always in
+        int8).""",
+        partial(checks.check_whole_or_none, at_least=1),
+    ),
+    Parameter(
+        "augment",
+        "str | None",
+        None,
+        '{"affine", "elastic", None}',
+        """Random distortion of the images in each epoch. ``"affine"``: small rotations, scalings,
+        shears and shifts. ``"elastic"``: local warps in addition. Needs ``image_shape``.""",
+        partial(checks.check_choice, choices=(*choices.DISTORTIONS, None)),
+    ),
+    Parameter(
+        "image_shape",
+        "tuple[int, int] | None",
+        None,
+        "(int, int) or None",
+        "Height and width of the images, for ``augment``.",
+        _check_image_shape,
+    ),
+)
+
+_SHARED_BY_BOTH = (*override(TRAINED, *_CHANGED), *_ADDED)
+
+HOPE = override(
+    _SHARED_BY_BOTH,
+    _ORDER,
+    _N_FACTORS,
+    Parameter(
+        "tied",
+        "bool",
+        False,
+        "bool",
+        """Learn powers of one sum from the start, as in the paper. Otherwise the fit learns
+        products of ``order`` different sums, which are fewer, and converts each of them to
+        ``2 ** (order - 1)`` powers.""",
+        _FLAG,
+    ),
+)
+
+SHOPE = override(
+    _SHARED_BY_BOTH,
+    _ORDER.but(
+        annotation="int | tuple[int, ...]",
+        default=2,
+        kind="int or tuple of int",
+        prose="""Maximum number of features in a product of a polynomial unit: one number for all
+        layers, or a tuple with one per layer.""",
+        check=partial(checks.check_layer_sizes, at_most=choices.MAX_ORDER, auto=False),
+    ),
+    _N_FACTORS.but(
+        annotation="int | str | tuple[int, ...]",
+        kind='int, tuple of int or "auto"',
+        prose="""Polynomial units per layer. ``"auto"``: 400, or about as many as ``max_bytes``
+        allows.""",
+        check=checks.check_layer_sizes,
+    ),
+    Parameter(
+        "n_units",
+        "int | str | tuple[int, ...]",
+        "auto",
+        'int, tuple of int or "auto"',
+        """Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs
+        of the layer below. ``"auto"``: 600; with ``max_bytes``, two or three per polynomial unit;
+        ``(400, 400)`` without labels if there are 100 features or more, and for more than 10
+        classes and fewer features if its error on held-out rows is significantly lower after a
+        quarter of the epochs.""",
+        checks.check_layer_sizes,
+    ),
+    _ADVERSARIAL.but(default="auto"),
+    _SPARE_COMPONENTS.but(default=2),
+)
+
+HOPE_RULES = (rules.check_augment, rules.check_spread)
+SHOPE_RULES = (rules.check_layers, *HOPE_RULES)
+
+HIGH_ORDER_ATTRIBUTES = (
+    *ATTRIBUTES,
+    Attribute("structure_", "float", "The weight of the neighbours in the loss."),
+)
+
+HIGH_ORDER_REFERENCES = (
+    """M. R. Min, H. Guo and D. Song. A Shallow High-Order Parametric Approach to Data Visualization
+    and Compression. arXiv:1608.04689, 2016.""",
+    """I. J. Goodfellow, J. Shlens and C. Szegedy. Explaining and Harnessing Adversarial Examples.
+    ICLR, 2015.""",
+    """T. Miyato, S. Maeda, M. Koyama and S. Ishii. Virtual Adversarial Training: A Regularization
+    Method for Supervised and Semi-Supervised Learning. IEEE Transactions on Pattern Analysis and
+    Machine Intelligence, 2018.""",
+)
