@@ -79,7 +79,7 @@ class HighOrderEmbedding(Explaining, Structured):
     conditional: bool = False
     input_dropout: float | str = "auto"
     dropout: float | str = "auto"
-    nudge: float | str = 0.0
+    adversarial: float | str = 0.0
     spare_components: int = 0
     learning_rate: float | str = "auto"
     order: int | tuple[int, ...] = 2
@@ -138,7 +138,7 @@ none with ``augment``.""",
 for S-HOPE where there are fewer than 100 features, less where there are few factors; else
 none.""",
         ),
-        "nudge": (
+        "adversarial": (
             'float or "auto"',
             """How far a row is moved towards what it could be mistaken for, in shares of the spread
 of all rows, below 1: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or
@@ -172,7 +172,7 @@ objective on exemplars is always so.""",
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("input_dropout", "dropout", "nudge"):
+        for name in ("input_dropout", "dropout", "adversarial"):
             checks.check_number_or_auto(name, getattr(self, name), 0, 1)
         checks.check_whole("spare_components", self.spare_components, at_least=0)
         self._check_sizes()
@@ -221,7 +221,7 @@ objective on exemplars is always so.""",
         usual = super()._epochs(steps, n_classes)
         if self.optimizer != "adam":
             return usual
-        fewest = 50 if self.nudge else 70  # a nudged row counts twice
+        fewest = 50 if self.adversarial else 70  # a nudged row counts twice
         if self._smallness > SMALL:
             fewest = 100
         crowded = min(max(1, n_classes / MANY_CLASSES), 3)
@@ -282,12 +282,12 @@ objective on exemplars is always so.""",
         return learn_within_budget(self, self.max_bytes, task, training, held_out, like)
 
     def _usual(self, task: Task) -> dict[str, Any]:
-        return {"nudge": self._nudge(task)}
+        return {"adversarial": self._adversarial(task)}
 
-    def _nudge(self, task: Task) -> float:
+    def _adversarial(self, task: Task) -> float:
         """Rows are nudged where they have many features, or are images; counts of words are not."""
-        if self.nudge != "auto":
-            return float(self.nudge)
+        if self.adversarial != "auto":
+            return float(self.adversarial)
         many = task.n_features >= FEW_FEATURES
         pixels = self.scale is not None and task.scale.is_one and task.n_features > 1
         asked = self.augment is None and self.optimizer == "adam" and not task.rows.is_sparse
@@ -301,7 +301,7 @@ objective on exemplars is always so.""",
         return pressed
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
-        nudge = self._nudge(task)
+        nudge = self._adversarial(task)
         nudge *= task.spread(training) if nudge else 0
         keep = {"nudge": nudge, "structure": task.structure}
         if self.exemplars == "joint":
@@ -415,7 +415,7 @@ class SHOPE(HighOrderEmbedding):
     """
 
     n_units: int | str | tuple[int, ...] = "auto"
-    nudge: float | str = "auto"
+    adversarial: float | str = "auto"
     spare_components: int = 2
 
     #: Sigmoid units, where the budget does not say otherwise.

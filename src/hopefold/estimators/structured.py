@@ -180,13 +180,13 @@ and NaN in y is an error.""",
 
     def _usual_with_structure(self, _task: Task) -> dict[str, Any]:
         """What ``"auto"`` stands for where neighbours are to be kept."""
-        return {"nudge": 0.0}
+        return {"adversarial": 0.0}
 
     def _prepared(self, task: Task, shares: tuple[float, ...]) -> Self:
         """The same, with what is ``"auto"`` decided for these rows, and what is to be learned."""
         decided = self._usual(task)
         if task.is_guessing:
-            decided = {"nudge": NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0}
+            decided = {"adversarial": NUDGE_OF_GUESSES if self.optimizer == "adam" else 0.0}
         elif any(shares):
             decided = self._usual_with_structure(task)
             if self.optimizer == "adam" and self.exemplars == "joint":
