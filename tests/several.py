@@ -94,7 +94,7 @@ METHODS = {
     "pairs": SHOPE(max_epochs=4, random_state=0, exemplars=None, batch_size=30),
     "kmeans": SHOPE(max_epochs=4, random_state=0, exemplars="kmeans", conditional=True),
     "cg": SHOPE(max_epochs=2, random_state=0, optimizer="cg"),
-    "layers": SHOPE(max_epochs=2, random_state=0, n_units=(7, 6), n_factors=5, nudge=0.1),
+    "layers": SHOPE(max_epochs=2, random_state=0, n_units=(7, 6), n_factors=5, adversarial=0.1),
     "some": SHOPE(max_epochs=3, random_state=0, missing_label=2, structure=0.5),
     "near": SHOPE(max_epochs=3, random_state=0, exemplars=None, structure=0.5, batch_size=30),
     "small": SHOPE(max_epochs=3, random_state=0, max_bytes=9_000),

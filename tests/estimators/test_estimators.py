@@ -224,14 +224,14 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
     ],
 )
 def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, nudge, epochs):
-    model = SHOPE(nudge=nudge)
+    model = SHOPE(adversarial=nudge)
     model.n_features_in_ = 9
     assert model._settings(n_rows, 10, sparse=False).max_epochs == epochs
 
 
 @pytest.mark.parametrize(("n_classes", "epochs"), [(2, 70), (10, 70), (26, 182), (200, 210)])
 def test_the_more_classes_there_are_the_more_passes_are_made(n_classes, epochs):
-    model = SHOPE(nudge=0)
+    model = SHOPE(adversarial=0)
     model.n_features_in_ = 9
     assert model._settings(14_000, n_classes, sparse=False).max_epochs == epochs
 

@@ -123,7 +123,7 @@ def test_a_file_much_larger_than_the_buffer_is_learned_from_in_bounded_memory(la
         from hopefold.data import disk
         disk.BUFFER, disk.CHUNK = 8 * 2**20, 2 * 2**20
         peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        settings = dict(n_factors=8, n_units=8, max_epochs=2, batch_size=1_000, nudge=0)
+        settings = dict(n_factors=8, n_units=8, max_epochs=2, batch_size=1_000, adversarial=0)
         SHOPE(**settings).fit(*load_iris(return_X_y=True))
         before = peak()
         model = SHOPE(**settings, refit=False, random_state=0).fit(sys.argv[1], "y")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -18,28 +17,16 @@ from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.estimators.parameters import PASSING
 from hopefold.persistence import quantization, soundness, store
+from hopefold.specification import (
+    CHECKPOINT_PARAMETERS,
+    METHODS,
+    check_parameters,
+    with_current_names,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray
-
-#: What a file may hold, and where it is. A name is looked up here; a file cannot name code to run.
-#: Modules are imported when asked for: the baselines stand above this layer.
-KINDS = {
-    "HOPE": "hopefold.estimators.hope",
-    "SHOPE": "hopefold.estimators.hope",
-    "Autoencoder": "hopefold.baselines.autoencoder",
-    "DeepMCML": "hopefold.baselines.deep_mcml",
-    "DeepNCA": "hopefold.baselines.deep_nca",
-    "LDA": "hopefold.baselines.lda",
-    "LMNN": "hopefold.baselines.lmnn",
-    "LPP": "hopefold.baselines.lpp",
-    "MCML": "hopefold.baselines.mcml",
-    "NCA": "hopefold.baselines.nca",
-    "ParametricTSNE": "hopefold.baselines.parametric_tsne",
-    "SNC": "hopefold.baselines.snc",
-}
 
 
 def save(model: SupervisedEmbedding, path: str | PathLike[str]) -> None:
@@ -143,7 +130,7 @@ def load(path: str | PathLike[str]) -> SupervisedEmbedding:
 
     """
     manifest, tensors = store.read(path)
-    store.check_kind(manifest, KINDS, path)
+    store.check_kind(manifest, METHODS, path)
     try:
         return _revive(manifest, tensors)
     except MemoryError as error:
@@ -167,11 +154,12 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Supervised
     if isinstance(settings.get("class_weight"), list):
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-    for name in PASSING:  # no file says where the next fit is to write
+    settings = with_current_names(settings)
+    for name in CHECKPOINT_PARAMETERS:  # a file must not decide where the next fit writes
         settings.pop(name, None)
     kind = manifest["kind"]
-    model: SupervisedEmbedding = getattr(import_module(KINDS[kind]), kind)(**settings)
-    model._check_parameters()
+    check_parameters(kind, settings)
+    model: SupervisedEmbedding = METHODS[kind].load_class()(**settings)
     model.settings_ = {field.name: getattr(model, field.name) for field in fields(model)}
     model.n_features_in_ = n_features
     if manifest["feature_names"] is not None:

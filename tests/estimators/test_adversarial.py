@@ -71,15 +71,15 @@ def test_a_nudged_map_keeps_its_place_under_noise(digits):
     X_new = X_new + 0.35 * noise
     settings = {"max_epochs": 25, "random_state": 0, "validation_fraction": 0, "dropout": 0}
     settings["learning_rate"] = 2e-3
-    plain = SHOPE(**settings, nudge=0).fit(X, y).score(X_new, y_new)
-    steady = SHOPE(**settings, nudge=0.3).fit(X, y).score(X_new, y_new)
+    plain = SHOPE(**settings, adversarial=0).fit(X, y).score(X_new, y_new)
+    steady = SHOPE(**settings, adversarial=0.3).fit(X, y).score(X_new, y_new)
     assert steady > plain + 0.02
 
 
 @pytest.mark.parametrize("exemplars", ["joint", "kmeans"])
 def test_both_objectives_can_be_nudged(exemplars, three_blobs):
     X, y = three_blobs
-    model = HOPE(nudge=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
+    model = HOPE(adversarial=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
 
 
@@ -88,7 +88,7 @@ def nudge_of(method, X):
     scale, labels = learn_scale(X, method._how_to_scale()), np.arange(X.shape[0]) % 2
     rows = Rows.prepare(X, scale)
     task = method._task(rows, scale, labels, np.arange(2), np.ones(2), np.random.RandomState(0))
-    return method._prepared(task, (0.0,)).nudge
+    return method._prepared(task, (0.0,)).adversarial
 
 
 def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_features(digits):
@@ -101,15 +101,15 @@ def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_featur
     assert nudge_of(SHOPE(), pixels) > 0
     assert nudge_of(SHOPE(scale="standard"), pixels) == 0
     assert nudge_of(SHOPE(), csr_array(wide)) == nudge_of(SHOPE(), csr_array(pixels)) == 0
-    assert nudge_of(SHOPE(nudge=0.2), table) == 0.2
+    assert nudge_of(SHOPE(adversarial=0.2), table) == 0.2
     assert nudge_of(HOPE(), wide) == 0
     assert nudge_of(SHOPE(optimizer="cg"), wide) == 0
     assert nudge_of(SHOPE(augment="affine", image_shape=(28, 28)), wide) == 0
 
 
 def test_a_nudge_is_a_share(three_blobs):
-    with pytest.raises(InvalidParameter, match="nudge=-1"):
-        SHOPE(nudge=-1).fit(*three_blobs)
+    with pytest.raises(InvalidParameter, match="adversarial=-1"):
+        SHOPE(adversarial=-1).fit(*three_blobs)
 
 
 def test_an_exemplar_learns_nothing_for_a_column_that_is_constant(three_blobs):
