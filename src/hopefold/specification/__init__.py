@@ -10,6 +10,7 @@ from hopefold.specification.registry import (
     METHODS,
     RENAMED,
     check_parameters,
+    method_of,
     with_current_names,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "Method",
     "Parameter",
     "check_parameters",
+    "method_of",
     "with_current_names",
 ]

@@ -16,6 +16,7 @@ __all__ = [
     "METHODS",
     "RENAMED",
     "check_parameters",
+    "method_of",
     "with_current_names",
 ]
 
@@ -115,6 +116,11 @@ _METHODS = (
 
 #: Every method by the name of its class. A model file can name only these, and no other code.
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+
+
+def method_of(cls: type) -> Method:
+    """Return the method of a class, or of the first of its bases that is a method."""
+    return next(METHODS[base.__name__] for base in cls.__mro__ if base.__name__ in METHODS)
 
 
 def check_parameters(method: str, values: Mapping[str, Any]) -> None:
