@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from hopefold import checks
 from hopefold.core.maps import Deep
 from hopefold.core.masks import Chances, drop
-from hopefold.errors import InvalidParameter
 from hopefold.estimators.gradient import START_ROWS, GradientEmbedding
 from hopefold.fitting.learning import Start, Task
 from hopefold.training.loop import minimise
@@ -49,27 +47,6 @@ class DeepEmbedding(GradientEmbedding):
     dropout: float = 0.0
 
     _map_kind: ClassVar[type[nn.Module]] = Deep
-    _prose: ClassVar = {
-        "hidden_layer_sizes": ("sequence of int", "Units of each layer of sigmoids."),
-        "pretraining_epochs": (
-            "int",
-            """Passes over the rows in which each layer first learns to restore its inputs, a
-quarter of which are missing. 0: random weights.""",
-        ),
-    }
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        sizes = self.hidden_layer_sizes
-        if not isinstance(sizes, list | tuple) or not sizes:
-            raise InvalidParameter(
-                f"hidden_layer_sizes={sizes!r}: give the units of each layer, e.g. (500, 500)."
-            )
-        for size in sizes:
-            checks.check_whole("hidden_layer_sizes", size, at_least=1)
-        checks.check_whole("pretraining_epochs", self.pretraining_epochs, at_least=0)
-        checks.check_number("input_dropout", self.input_dropout, 0, 1)
-        checks.check_number("dropout", self.dropout, 0, 1)
 
     def _make_map(self, n_features: int) -> nn.Module:
         return self._map_kind(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopefold.baselines.deep import DeepEmbedding
 from hopefold.core.kernels import log_student
@@ -22,7 +23,106 @@ class DeepNCA(DeepEmbedding):
 
     Parameters
     ----------
-    {parameters}
+    n_components : int, default=2
+        Dimensions of the map.
+    hidden_layer_sizes : sequence of int, default=(500, 500, 2000)
+        Sigmoid units of each layer.
+    pretraining_epochs : int, default=5
+        Epochs in which each layer is pre-trained as a denoising autoencoder with a quarter of its
+        inputs missing. 0: random weights.
+    input_dropout : float, default=0.0
+        Fraction of the features that is dropped at random in training.
+    dropout : float, default=0.0
+        Fraction of the hidden units that is dropped at random in training.
+    exemplars : {"kmeans", None}, default=None
+        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        class in the input space, mapped. ``None``: all embedded training rows.
+    n_exemplars : int, default=2
+        Exemplars per class. A class with fewer rows gets one exemplar per row.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, stratified by class. The error on these rows is
+        reported. A method that learns in epochs keeps the last epoch whose error is not
+        significantly above the lowest one. 0 turns validation off.
+    refit : bool, default=True
+        After validation, train again on all rows, for the selected number of epochs.
+    scale : {"auto", "standard", "range", None}, default="auto"
+        How columns are scaled. ``"standard"``: each column to mean 0 and standard deviation 1.
+        ``"range"``: the whole table to [0, 1]. ``"auto"``: ``"range"`` if all columns share one
+        range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
+        ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbour wins.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the objective, in the validation error and in `predict`.
+    device : str or torch.device, default="auto"
+        Where to compute. ``"auto"``: a GPU if there is one, otherwise the CPU.
+    random_state : int, RandomState or None, default=None
+        Seed of all random numbers. The same int gives the same result.
+    verbose : int, default=0
+        1 shows a progress bar.
+    max_epochs : int or "auto", default="auto"
+        Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 30 and 100; 50
+        for the optimizers ``"cg"`` and ``"lbfgs"``.
+    batch_size : int or "auto", default="auto"
+        Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
+        small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
+    learning_rate : float, default=0.002
+        Largest learning rate of Adam: a linear warm-up over the first tenth of the training, then a
+        cosine decay.
+    optimizer : {"adam", "cg", "lbfgs"}, default="adam"
+        ``"cg"``: the paper's, conjugate gradient on each batch. ``"lbfgs"``: L-BFGS on each batch.
+    batch_iterations : int, default=3
+        Iterations of ``"cg"`` or ``"lbfgs"`` on each batch.
+    patience : int or "auto", default="auto"
+        Stop after so many epochs without a lower validation error. ``"auto"``: half of
+        ``max_epochs``, at least 10.
+    weight_decay : float, default=0.0
+        Decoupled weight decay of the map (Adam only).
+    checkpoint : path or None, default=None
+        File for the state of the fit, written at the end of epochs. After a crash or Ctrl-C, the
+        same fit resumes from this file and ends with the same weights.
+    checkpoint_minutes : float, default=5.0
+        After so many minutes, the checkpoint is also written in the middle of an epoch.
+
+    Attributes
+    ----------
+    map_ : torch.nn.Module
+        The learned map, for rows scaled by ``scale_``.
+    exemplars_ : ndarray of shape (n_references, n_features) or None
+        The exemplars in the units of the training data.
+    exemplar_labels_, exemplar_embedding_ : ndarray or None
+        The classes of the exemplars, and their points in the map.
+    reference_embedding_, reference_labels_ : ndarray
+        The points that `predict` compares with: the exemplars, or all training rows.
+    classes_, class_weight_ : ndarray
+        The sorted labels and their weights. Empty for a map learned without labels.
+    validation_error_ : float or None
+        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
+        ``class_weight``.
+    trustworthiness_ : float or None
+        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbours are part of the loss and at least 36 rows are held out.
+    train_error_ : float
+        Error on the training rows. The smaller it is compared with ``validation_error_``, the more
+        the map overfits.
+    n_iter_ : int
+        The selected number of epochs.
+    history_ : list of dict
+        One record per epoch: epoch, loss, learning_rate, validation_error.
+    scale_ : Scale
+        The scaling of the columns.
+    columns_ : hopefold.data.columns.Columns or None
+        How the columns of a table become features, if the model was fitted to a table.
+    precision_ : {"float32", "float16", "int8"}
+        How a model file stores the weights and the exemplars.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] M. R. Min, L. van der Maaten, Z. Yuan, A. Bonner and Z. Zhang. Deep Supervised
+       t-Distributed Embedding. ICML, 2010.
 
     Examples
     --------
@@ -33,6 +133,33 @@ class DeepNCA(DeepEmbedding):
     True
 
     """
+
+    # Parameters, written by `make parameters`.
+    n_components: int = field(default=2, kw_only=False)
+    hidden_layer_sizes: Sequence[int] = (500, 500, 2000)
+    pretraining_epochs: int = 5
+    input_dropout: float = 0.0
+    dropout: float = 0.0
+    exemplars: str | None = None
+    n_exemplars: int = 2
+    validation_fraction: float = 0.1
+    refit: bool = True
+    scale: str | None = "auto"
+    n_neighbors: int | str = "auto"
+    class_weight: Any = None
+    device: Any = "auto"
+    random_state: Any = None
+    verbose: int = 0
+    max_epochs: int | str = "auto"
+    batch_size: int | str = "auto"
+    learning_rate: float = 0.002
+    optimizer: str = "adam"
+    batch_iterations: int = 3
+    patience: int | str = "auto"
+    weight_decay: float = 0.0
+    checkpoint: Any = None
+    checkpoint_minutes: float = 5.0
+    # End of the parameters.
 
     def _make_loss(self, task: Task, training: ndarray) -> Loss:
         return onto_pairs(partial(miss_neighbors, log_kernel=log_student))

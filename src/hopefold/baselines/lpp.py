@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.neighbors import kneighbors_graph
 
-from hopefold import checks
 from hopefold.baselines.projection import ClosedForm
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Directions in which the rows vary less than this, relative to the most, are left out.
 RANK_TOLERANCE = 1e-8
-
-GRAPHS = ("class", "neighbors")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -31,12 +28,80 @@ class LPP(ClosedForm):
 
     Parameters
     ----------
+    n_components : int, default=2
+        Dimensions of the map.
     graph : {"class", "neighbors"}, default="class"
-        ``"class"`` joins all rows of a class, each pair with the weight 1 / size of the class (then
-        the directions are those of LDA). ``"neighbors"`` joins nearest rows whatever their class.
+        ``"class"`` joins all rows of a class, each pair with the weight 1 / size of the class (the
+        directions are then those of LDA). ``"neighbors"`` joins nearest neighbours regardless of
+        class.
     n_graph_neighbors : int, default=5
         Neighbours of a row in the graph ``"neighbors"``.
-    {parameters}
+    exemplars : {"kmeans", None}, default=None
+        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        class in the input space, mapped. ``None``: all embedded training rows.
+    n_exemplars : int, default=2
+        Exemplars per class. A class with fewer rows gets one exemplar per row.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, stratified by class. The error on these rows is
+        reported. A method that learns in epochs keeps the last epoch whose error is not
+        significantly above the lowest one. 0 turns validation off.
+    refit : bool, default=True
+        After validation, train again on all rows, for the selected number of epochs.
+    scale : {"auto", "standard", "range", None}, default="auto"
+        How columns are scaled. ``"standard"``: each column to mean 0 and standard deviation 1.
+        ``"range"``: the whole table to [0, 1]. ``"auto"``: ``"range"`` if all columns share one
+        range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
+        ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbour wins.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the validation error and in `predict`. The map does not depend on
+        them.
+    device : str or torch.device, default="auto"
+        Where to compute. ``"auto"``: a GPU if there is one, otherwise the CPU.
+    random_state : int, RandomState or None, default=None
+        Seed of all random numbers. The same int gives the same result.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    map_ : torch.nn.Module
+        The learned map, for rows scaled by ``scale_``.
+    exemplars_ : ndarray of shape (n_references, n_features) or None
+        The exemplars in the units of the training data.
+    exemplar_labels_, exemplar_embedding_ : ndarray or None
+        The classes of the exemplars, and their points in the map.
+    reference_embedding_, reference_labels_ : ndarray
+        The points that `predict` compares with: the exemplars, or all training rows.
+    classes_, class_weight_ : ndarray
+        The sorted labels and their weights. Empty for a map learned without labels.
+    validation_error_ : float or None
+        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
+        ``class_weight``.
+    trustworthiness_ : float or None
+        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbours are part of the loss and at least 36 rows are held out.
+    train_error_ : float
+        Error on the training rows. The smaller it is compared with ``validation_error_``, the more
+        the map overfits.
+    n_iter_ : int
+        The selected number of epochs.
+    history_ : list of dict
+        One record per epoch: epoch, loss, learning_rate, validation_error.
+    scale_ : Scale
+        The scaling of the columns.
+    columns_ : hopefold.data.columns.Columns or None
+        How the columns of a table become features, if the model was fitted to a table.
+    precision_ : {"float32", "float16", "int8"}
+        How a model file stores the weights and the exemplars.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] X. He and P. Niyogi. Locality Preserving Projections. NIPS, 2003.
 
     Examples
     --------
@@ -48,13 +113,21 @@ class LPP(ClosedForm):
 
     """
 
+    # Parameters, written by `make parameters`.
+    n_components: int = field(default=2, kw_only=False)
     graph: str = "class"
     n_graph_neighbors: int = 5
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_choice("graph", self.graph, GRAPHS)
-        checks.check_whole("n_graph_neighbors", self.n_graph_neighbors, at_least=1)
+    exemplars: str | None = None
+    n_exemplars: int = 2
+    validation_fraction: float = 0.1
+    refit: bool = True
+    scale: str | None = "auto"
+    n_neighbors: int | str = "auto"
+    class_weight: Any = None
+    device: Any = "auto"
+    random_state: Any = None
+    verbose: int = 0
+    # End of the parameters.
 
     def _solve(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
         x = x - x.mean(axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 START_ROWS = 10_000
 START_SHRINKAGE = 0.1
 
-#: What a class weight does where the map is learned without it.
-WEIGHTS_JUDGE_ONLY = {
-    "class_weight": (
-        'dict, "balanced" or None',
-        """Weights of the classes in the validation error and in `predict`; the map does not heed
-them.""",
-    )
-}
-
 #: Directions in which rows spread less than this, relative to the most, are left out.
 RANK_TOLERANCE = 1e-6
 
@@ -45,8 +36,6 @@ class ClosedForm(SupervisedEmbedding):
 
     All rows are in memory at once, dense and in float64.
     """
-
-    _prose: ClassVar = WEIGHTS_JUDGE_ONLY
 
     def _make_map(self, n_features: int) -> nn.Module:
         return Linear(n_features, self.n_components)

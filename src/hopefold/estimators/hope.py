@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from torch import nn
 
-from hopefold import checks
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.data import validation
-from hopefold.data.distortion import DISTORTIONS
 from hopefold.data.scaling import Scale
-from hopefold.errors import InvalidParameter
 from hopefold.estimators.explaining import Explaining
 from hopefold.estimators.gradient import START_ROWS
 from hopefold.estimators.parameters import number
 from hopefold.estimators.structured import Structured
 from hopefold.fitting.layer_sizes import (
-    MOST_ORDER,
     Layers,
-    check_layers,
     is_several,
     sizes_of_layers,
     told,
@@ -65,8 +60,6 @@ MANY_CLASSES = 10
 #: Steps after which no data need more epochs than a few.
 MANY_STEPS = 20_000
 
-OBJECTIVES = ("collapse", "spread")
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HighOrderEmbedding(Explaining, Structured):
@@ -93,113 +86,6 @@ class HighOrderEmbedding(Explaining, Structured):
     _most_dropout: ClassVar[float] = 0.0
     #: The largest step of Adam for few features, and for many.
     _steps: ClassVar[tuple[float, float]] = (2e-3, 2e-3)
-    _exemplar_choices: ClassVar = ("joint", "kmeans", None)
-    _prose: ClassVar = Structured._prose | {
-        "exemplars": (
-            '{"joint", "kmeans", None}',
-            """What new rows are compared with. ``"joint"``: exemplars that start from k-means and
-are learned together with the map. ``"kmeans"``: the map is learned on pairs of rows, and
-the k-means centres of each class in the input space are mapped. ``None``: learned on pairs,
-and all embedded training rows are kept.""",
-        ),
-        "n_neighbors": (
-            'int or "auto"',
-            """Neighbours that vote in `predict`. ``"auto"``: the Student kernel's mass of the
-exemplars, or 5 training rows where there are no exemplars. Among tied classes the nearest
-wins.""",
-        ),
-        "objective": (
-            '{"collapse", "spread"}',
-            """``"collapse"`` pulls a row onto all exemplars of its class; ``"spread"`` to any of
-them, so that they may lie apart (``exemplars="joint"`` only).""",
-        ),
-        "max_epochs": (
-            'int or "auto"',
-            """Passes over the rows, at the most. ``"auto"``: about 2,000 steps, in 70 to 100
-passes (50 to 100 where rows are nudged, 100 for a small map), up to three times as many for more
-than 10 classes, and fewer, down to 10, where these make more than 20,000 steps; 50 for the
-optimizers ``"cg"`` and ``"lbfgs"``.""",
-        ),
-        "learning_rate": (
-            'float or "auto"',
-            """Largest step of Adam: warmed up over the first tenth, then lowered along a cosine.
-``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; 0.002 and 0.006 where there are fewer than 100
-features (divided by the number of layers); larger for a small map.""",
-        ),
-        "input_dropout": (
-            'float or "auto"',
-            """Share of the features that are dropped at random in training. ``"auto"``: a
-thousandth for each feature that there is, 0.25 at the most, less where there are few factors;
-none with ``augment``.""",
-        ),
-        "dropout": (
-            'float or "auto"',
-            """Share of the polynomial units that are dropped at random in training. ``"auto"``: 0.3
-for S-HOPE where there are fewer than 100 features, less where there are few factors; else
-none.""",
-        ),
-        "adversarial": (
-            'float or "auto"',
-            """How far a row is moved towards what it could be mistaken for, in shares of the spread
-of all rows, below 1: the map learns to keep its place. ``"auto"``: 0.1 for 100 features or
-more, and for fewer that share one range, as pixels do; none else, for sparse rows, with
-``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.""",
-        ),
-        "spare_components": (
-            "int",
-            """Dimensions that the map has besides in training, so that classes can pass each other:
-they are pressed flat on the way, and the learned map does not have them.""",
-        ),
-        "augment": (
-            '{"affine", "elastic", None}',
-            """Distort images anew whenever they are learned from: ``"affine"`` turns, stretches and
-moves them a little, ``"elastic"`` warps them besides. Needs ``image_shape``.""",
-        ),
-        "image_shape": ("(int, int) or None", "Height and width of the images, for ``augment``."),
-        "max_bytes": (
-            "int or None",
-            """The most bytes that the saved model may have, with its exemplars, its scale and all
-names. Sizes that are ``"auto"`` are chosen for it, and weights and exemplars are kept in int8, or
-in float16 where int8 costs accuracy on the held-out rows (without held-out rows, always in
-int8).""",
-        ),
-        "conditional": (
-            "bool",
-            """Normalise the pairwise objective row by row instead of over all pairs of a batch. The
-objective on exemplars is always so.""",
-        ),
-    }
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("input_dropout", "dropout", "adversarial"):
-            checks.check_number_or_auto(name, getattr(self, name), 0, 1)
-        checks.check_whole("spare_components", self.spare_components, at_least=0)
-        self._check_sizes()
-        if self.max_bytes is not None:
-            checks.check_whole("max_bytes", self.max_bytes, at_least=1)
-        checks.check_choice("objective", self.objective, OBJECTIVES)
-        checks.check_choice("conditional", self.conditional, (True, False))
-        checks.check_choice("augment", self.augment, (*DISTORTIONS, None))
-        if self.image_shape is not None:
-            checks.check_image_shape(self.image_shape)
-        if self.augment is not None and self.image_shape is None:
-            raise InvalidParameter(
-                f"augment={self.augment!r} needs the shape of the images: set image_shape, "
-                "e.g. (28, 28)."
-            )
-        if self.objective == "spread" and self.exemplars != "joint":
-            raise InvalidParameter(
-                f"objective='spread' lets joint exemplars lie apart, but exemplars="
-                f"{self.exemplars!r}: set exemplars='joint', or objective='collapse'."
-            )
-
-    def _check_sizes(self) -> None:
-        checks.check_whole("order", self.order, at_least=1, at_most=MOST_ORDER)
-        checks.check_whole_or_auto("n_factors", self.n_factors, at_least=1)
-
-    def _check_step(self) -> None:
-        checks.check_number_or_auto("learning_rate", self.learning_rate, 0, np.inf, open_low=True)
 
     def _resolve_n_neighbors(self, *, with_exemplars: bool) -> int | None:
         if self.n_neighbors == "auto" and with_exemplars:
@@ -325,15 +211,170 @@ class HOPE(HighOrderEmbedding):
 
     Parameters
     ----------
+    n_components : int, default=2
+        Dimensions of the map.
     order : int, default=4
-        Most features that are multiplied with each other. 1 is a linear map.
+        Maximum number of features in a product. 1 gives a linear map.
     n_factors : int or "auto", default="auto"
-        Powers of weighted sums that a coordinate is made of. ``"auto"``: 1,200, or as many as
-        ``max_bytes`` allows.
+        Number of weighted sums whose powers a coordinate consists of. ``"auto"``: 1,200, or as many
+        as ``max_bytes`` allows.
     tied : bool, default=False
-        Learn powers from the start, as the paper does. Otherwise products of ``order`` different
-        sums are learned, which are fewer, and turned into ``2 ** (order - 1)`` powers each.
-    {parameters}
+        Learn powers of one sum from the start, as in the paper. Otherwise the fit learns products
+        of ``order`` different sums, which are fewer, and converts each of them to ``2 ** (order -
+        1)`` powers.
+    exemplars : {"joint", "kmeans", None}, default="joint"
+        The references that new rows are compared with. ``"joint"``: exemplars that start from
+        k-means and are learned together with the map. ``"kmeans"``: the map is learned on pairs of
+        rows, and the references are the k-means centres of each class in the input space, mapped.
+        ``None``: the map is learned on pairs, and the references are all embedded training rows.
+    n_exemplars : int, default=2
+        Exemplars per class. A class with fewer rows gets one exemplar per row.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, stratified by class. The error on these rows is
+        reported. A method that learns in epochs keeps the last epoch whose error is not
+        significantly above the lowest one. 0 turns validation off.
+    refit : bool, default=True
+        After validation, train again on all rows, for the selected number of epochs.
+    scale : {"auto", "standard", "range", None}, default="auto"
+        How columns are scaled. ``"standard"``: each column to mean 0 and standard deviation 1.
+        ``"range"``: the whole table to [0, 1]. ``"auto"``: ``"range"`` if all columns share one
+        range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
+        ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbour wins.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the objective, in the validation error and in `predict`.
+    device : str or torch.device, default="auto"
+        Where to compute. ``"auto"``: a GPU if there is one, otherwise the CPU.
+    random_state : int, RandomState or None, default=None
+        Seed of all random numbers. The same int gives the same result.
+    verbose : int, default=0
+        1 shows a progress bar.
+    max_epochs : int or "auto", default="auto"
+        Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 70 and 100 (50
+        and 100 with ``adversarial``; 100 for a map with few factors). More than 10 classes get up
+        to three times as many. If these make more than 20,000 steps there are fewer epochs, but at
+        least 10. The optimizers ``"cg"`` and ``"lbfgs"`` get 50.
+    batch_size : int or "auto", default="auto"
+        Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
+        small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
+    learning_rate : float or "auto", default="auto"
+        Largest learning rate of Adam: a linear warm-up over the first tenth of the training, then a
+        cosine decay. ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; with fewer than 100 features
+        0.002 and 0.006, divided by the number of layers; larger for a map with few factors.
+    optimizer : {"adam", "cg", "lbfgs"}, default="adam"
+        ``"cg"``: the paper's, conjugate gradient on each batch. ``"lbfgs"``: L-BFGS on each batch.
+    batch_iterations : int, default=3
+        Iterations of ``"cg"`` or ``"lbfgs"`` on each batch.
+    patience : int or "auto", default="auto"
+        Stop after so many epochs without a lower validation error. ``"auto"``: half of
+        ``max_epochs``, at least 10.
+    weight_decay : float, default=0.0
+        Decoupled weight decay of the map (Adam only).
+    checkpoint : path or None, default=None
+        File for the state of the fit, written at the end of epochs. After a crash or Ctrl-C, the
+        same fit resumes from this file and ends with the same weights.
+    checkpoint_minutes : float, default=5.0
+        After so many minutes, the checkpoint is also written in the middle of an epoch.
+    objective : {"collapse", "spread"}, default="collapse"
+        ``"collapse"`` pulls a row onto all exemplars of its class. ``"spread"`` pulls it onto any
+        of them, so that exemplars of a class can lie apart (``exemplars="joint"`` only).
+    conditional : bool, default=False
+        Normalise the pairwise objective per row instead of over all pairs of a batch. The objective
+        on exemplars is always normalised per row.
+    structure : float or "auto", default="auto"
+        Weight of the neighbours in the loss, from 0 to 1, regardless of class: 0 collapses classes
+        and hides their inner structure. ``"auto"``: 0 if all labels are known, 1 if there are none.
+        If some are missing: 0.1, or 0 if there are at least 50 labels per class, unless another of
+        0, 0.1 and 0.5 has a significantly lower error on held-out rows.
+    perplexity : float, default=5.0
+        Approximate number of neighbours that a row keeps: among the landmarks, or in a batch if
+        ``exemplars`` is not ``"joint"``. Used if ``structure`` is above 0.
+    n_landmarks : int or "auto", default="auto"
+        Number of landmarks: k-means centres of all rows, to which rows keep their distances. Used
+        if ``structure`` is above 0; without labels, the landmarks are the exemplars. ``"auto"``:
+        one for 8 rows, at most 1,000, and more than the perplexity needs.
+    missing_label : number, str, None or (), default=()
+        The value in y that marks a missing label. Rows without a label keep their neighbours
+        (``structure``) and, with joint exemplars, learn from pseudo-labels weighted by their
+        confidence. None and NaN are the same marker. ``()``: no label is missing, and NaN in y is
+        an error.
+    input_dropout : float or "auto", default="auto"
+        Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times the
+        number of features, at most 0.25, less for a map with few factors; 0 with ``augment``.
+    dropout : float or "auto", default="auto"
+        Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3 for
+        S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.
+    adversarial : float or "auto", default=0.0
+        Radius of an L2-normalised adversarial perturbation, below 1: a fraction of the
+        root-mean-square distance of the rows from their mean. The loss is the mean over the rows
+        and over the same rows moved by this radius along the gradient of their own loss (Goodfellow
+        et al., 2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100
+        features or more, and for fewer features that share one range, as pixels do; otherwise 0. It
+        is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.
+        Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbours are
+        learned, it is 0.
+    spare_components : int, default=0
+        Additional dimensions of the map during training, so that classes can move past each other.
+        They are shrunk to zero in the course of the training, and the learned map does not have
+        them.
+    max_bytes : int or None, default=None
+        Maximum size of the model file, including the exemplars, the scaling and all names. Sizes
+        that are ``"auto"`` are selected for it. Weights and exemplars are stored in int8, or in
+        float16 if int8 raises the error on the held-out rows (without held-out rows, always in
+        int8).
+    augment : {"affine", "elastic", None}, default=None
+        Random distortion of the images in each epoch. ``"affine"``: small rotations, scalings,
+        shears and shifts. ``"elastic"``: local warps in addition. Needs ``image_shape``.
+    image_shape : (int, int) or None, default=None
+        Height and width of the images, for ``augment``.
+
+    Attributes
+    ----------
+    map_ : torch.nn.Module
+        The learned map, for rows scaled by ``scale_``.
+    exemplars_ : ndarray of shape (n_references, n_features) or None
+        The exemplars in the units of the training data.
+    exemplar_labels_, exemplar_embedding_ : ndarray or None
+        The classes of the exemplars, and their points in the map.
+    reference_embedding_, reference_labels_ : ndarray
+        The points that `predict` compares with: the exemplars, or all training rows.
+    classes_, class_weight_ : ndarray
+        The sorted labels and their weights. Empty for a map learned without labels.
+    validation_error_ : float or None
+        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
+        ``class_weight``.
+    trustworthiness_ : float or None
+        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbours are part of the loss and at least 36 rows are held out.
+    train_error_ : float
+        Error on the training rows. The smaller it is compared with ``validation_error_``, the more
+        the map overfits.
+    n_iter_ : int
+        The selected number of epochs.
+    history_ : list of dict
+        One record per epoch: epoch, loss, learning_rate, validation_error.
+    scale_ : Scale
+        The scaling of the columns.
+    columns_ : hopefold.data.columns.Columns or None
+        How the columns of a table become features, if the model was fitted to a table.
+    precision_ : {"float32", "float16", "int8"}
+        How a model file stores the weights and the exemplars.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        As in scikit-learn.
+    structure_ : float
+        The weight of the neighbours in the loss.
+
+    References
+    ----------
+    .. [1] M. R. Min, H. Guo and D. Song. A Shallow High-Order Parametric Approach to Data
+       Visualization and Compression. arXiv:1608.04689, 2016.
+    .. [2] I. J. Goodfellow, J. Shlens and C. Szegedy. Explaining and Harnessing Adversarial
+       Examples. ICLR, 2015.
+    .. [3] T. Miyato, S. Maeda, M. Koyama and S. Ishii. Virtual Adversarial Training: A
+       Regularization Method for Supervised and Semi-Supervised Learning. IEEE Transactions on
+       Pattern Analysis and Machine Intelligence, 2018.
 
     Examples
     --------
@@ -348,16 +389,47 @@ class HOPE(HighOrderEmbedding):
 
     """
 
+    # Parameters, written by `make parameters`.
+    n_components: int = field(default=2, kw_only=False)
     order: int = 4
     n_factors: int | str = "auto"
     tied: bool = False
+    exemplars: str | None = "joint"
+    n_exemplars: int = 2
+    validation_fraction: float = 0.1
+    refit: bool = True
+    scale: str | None = "auto"
+    n_neighbors: int | str = "auto"
+    class_weight: Any = None
+    device: Any = "auto"
+    random_state: Any = None
+    verbose: int = 0
+    max_epochs: int | str = "auto"
+    batch_size: int | str = "auto"
+    learning_rate: float | str = "auto"
+    optimizer: str = "adam"
+    batch_iterations: int = 3
+    patience: int | str = "auto"
+    weight_decay: float = 0.0
+    checkpoint: Any = None
+    checkpoint_minutes: float = 5.0
+    objective: str = "collapse"
+    conditional: bool = False
+    structure: float | str = "auto"
+    perplexity: float = 5.0
+    n_landmarks: int | str = "auto"
+    missing_label: Any = ()
+    input_dropout: float | str = "auto"
+    dropout: float | str = "auto"
+    adversarial: float | str = 0.0
+    spare_components: int = 0
+    max_bytes: int | None = None
+    augment: str | None = None
+    image_shape: tuple[int, int] | None = None
+    # End of the parameters.
 
     _most_factors: ClassVar = 1_200
     _steps: ClassVar = (2e-3, 1e-3)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checks.check_choice("tied", self.tied, (True, False))
 
     def _make_map(self, n_features: int) -> nn.Module:
         return self._map(HighOrder, n_features)
@@ -388,18 +460,172 @@ class SHOPE(HighOrderEmbedding):
 
     Parameters
     ----------
+    n_components : int, default=2
+        Dimensions of the map.
     order : int or tuple of int, default=2
-        Most features that are multiplied with each other in a polynomial unit; of stacked layers,
-        one number for each, or one for all.
+        Maximum number of features in a product of a polynomial unit: one number for all layers, or
+        a tuple with one per layer.
     n_factors : int, tuple of int or "auto", default="auto"
-        Polynomial units, of each layer. ``"auto"``: 400, or about as many as ``max_bytes`` allows.
+        Polynomial units per layer. ``"auto"``: 400, or about as many as ``max_bytes`` allows.
     n_units : int, tuple of int or "auto", default="auto"
-        Sigmoid units. A tuple stacks layers, such as ``(400, 400)``: each multiplies what the one
-        below it gives. ``"auto"``: 600, and with ``max_bytes`` two or three for a polynomial unit;
-        ``(400, 400)`` without labels where there are 100 features or more, and for more than 10
-        classes and fewer features where it judges held-out rows better, beyond chance, after a
-        quarter of the passes.
-    {parameters}
+        Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs of
+        the layer below. ``"auto"``: 600; with ``max_bytes``, two or three per polynomial unit;
+        ``(400, 400)`` without labels if there are 100 features or more, and for more than 10
+        classes and fewer features if its error on held-out rows is significantly lower after a
+        quarter of the epochs.
+    exemplars : {"joint", "kmeans", None}, default="joint"
+        The references that new rows are compared with. ``"joint"``: exemplars that start from
+        k-means and are learned together with the map. ``"kmeans"``: the map is learned on pairs of
+        rows, and the references are the k-means centres of each class in the input space, mapped.
+        ``None``: the map is learned on pairs, and the references are all embedded training rows.
+    n_exemplars : int, default=2
+        Exemplars per class. A class with fewer rows gets one exemplar per row.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, stratified by class. The error on these rows is
+        reported. A method that learns in epochs keeps the last epoch whose error is not
+        significantly above the lowest one. 0 turns validation off.
+    refit : bool, default=True
+        After validation, train again on all rows, for the selected number of epochs.
+    scale : {"auto", "standard", "range", None}, default="auto"
+        How columns are scaled. ``"standard"``: each column to mean 0 and standard deviation 1.
+        ``"range"``: the whole table to [0, 1]. ``"auto"``: ``"range"`` if all columns share one
+        range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
+        ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbour wins.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the objective, in the validation error and in `predict`.
+    device : str or torch.device, default="auto"
+        Where to compute. ``"auto"``: a GPU if there is one, otherwise the CPU.
+    random_state : int, RandomState or None, default=None
+        Seed of all random numbers. The same int gives the same result.
+    verbose : int, default=0
+        1 shows a progress bar.
+    max_epochs : int or "auto", default="auto"
+        Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 70 and 100 (50
+        and 100 with ``adversarial``; 100 for a map with few factors). More than 10 classes get up
+        to three times as many. If these make more than 20,000 steps there are fewer epochs, but at
+        least 10. The optimizers ``"cg"`` and ``"lbfgs"`` get 50.
+    batch_size : int or "auto", default="auto"
+        Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
+        small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
+    learning_rate : float or "auto", default="auto"
+        Largest learning rate of Adam: a linear warm-up over the first tenth of the training, then a
+        cosine decay. ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; with fewer than 100 features
+        0.002 and 0.006, divided by the number of layers; larger for a map with few factors.
+    optimizer : {"adam", "cg", "lbfgs"}, default="adam"
+        ``"cg"``: the paper's, conjugate gradient on each batch. ``"lbfgs"``: L-BFGS on each batch.
+    batch_iterations : int, default=3
+        Iterations of ``"cg"`` or ``"lbfgs"`` on each batch.
+    patience : int or "auto", default="auto"
+        Stop after so many epochs without a lower validation error. ``"auto"``: half of
+        ``max_epochs``, at least 10.
+    weight_decay : float, default=0.0
+        Decoupled weight decay of the map (Adam only).
+    checkpoint : path or None, default=None
+        File for the state of the fit, written at the end of epochs. After a crash or Ctrl-C, the
+        same fit resumes from this file and ends with the same weights.
+    checkpoint_minutes : float, default=5.0
+        After so many minutes, the checkpoint is also written in the middle of an epoch.
+    objective : {"collapse", "spread"}, default="collapse"
+        ``"collapse"`` pulls a row onto all exemplars of its class. ``"spread"`` pulls it onto any
+        of them, so that exemplars of a class can lie apart (``exemplars="joint"`` only).
+    conditional : bool, default=False
+        Normalise the pairwise objective per row instead of over all pairs of a batch. The objective
+        on exemplars is always normalised per row.
+    structure : float or "auto", default="auto"
+        Weight of the neighbours in the loss, from 0 to 1, regardless of class: 0 collapses classes
+        and hides their inner structure. ``"auto"``: 0 if all labels are known, 1 if there are none.
+        If some are missing: 0.1, or 0 if there are at least 50 labels per class, unless another of
+        0, 0.1 and 0.5 has a significantly lower error on held-out rows.
+    perplexity : float, default=5.0
+        Approximate number of neighbours that a row keeps: among the landmarks, or in a batch if
+        ``exemplars`` is not ``"joint"``. Used if ``structure`` is above 0.
+    n_landmarks : int or "auto", default="auto"
+        Number of landmarks: k-means centres of all rows, to which rows keep their distances. Used
+        if ``structure`` is above 0; without labels, the landmarks are the exemplars. ``"auto"``:
+        one for 8 rows, at most 1,000, and more than the perplexity needs.
+    missing_label : number, str, None or (), default=()
+        The value in y that marks a missing label. Rows without a label keep their neighbours
+        (``structure``) and, with joint exemplars, learn from pseudo-labels weighted by their
+        confidence. None and NaN are the same marker. ``()``: no label is missing, and NaN in y is
+        an error.
+    input_dropout : float or "auto", default="auto"
+        Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times the
+        number of features, at most 0.25, less for a map with few factors; 0 with ``augment``.
+    dropout : float or "auto", default="auto"
+        Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3 for
+        S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.
+    adversarial : float or "auto", default="auto"
+        Radius of an L2-normalised adversarial perturbation, below 1: a fraction of the
+        root-mean-square distance of the rows from their mean. The loss is the mean over the rows
+        and over the same rows moved by this radius along the gradient of their own loss (Goodfellow
+        et al., 2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100
+        features or more, and for fewer features that share one range, as pixels do; otherwise 0. It
+        is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.
+        Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbours are
+        learned, it is 0.
+    spare_components : int, default=2
+        Additional dimensions of the map during training, so that classes can move past each other.
+        They are shrunk to zero in the course of the training, and the learned map does not have
+        them.
+    max_bytes : int or None, default=None
+        Maximum size of the model file, including the exemplars, the scaling and all names. Sizes
+        that are ``"auto"`` are selected for it. Weights and exemplars are stored in int8, or in
+        float16 if int8 raises the error on the held-out rows (without held-out rows, always in
+        int8).
+    augment : {"affine", "elastic", None}, default=None
+        Random distortion of the images in each epoch. ``"affine"``: small rotations, scalings,
+        shears and shifts. ``"elastic"``: local warps in addition. Needs ``image_shape``.
+    image_shape : (int, int) or None, default=None
+        Height and width of the images, for ``augment``.
+
+    Attributes
+    ----------
+    map_ : torch.nn.Module
+        The learned map, for rows scaled by ``scale_``.
+    exemplars_ : ndarray of shape (n_references, n_features) or None
+        The exemplars in the units of the training data.
+    exemplar_labels_, exemplar_embedding_ : ndarray or None
+        The classes of the exemplars, and their points in the map.
+    reference_embedding_, reference_labels_ : ndarray
+        The points that `predict` compares with: the exemplars, or all training rows.
+    classes_, class_weight_ : ndarray
+        The sorted labels and their weights. Empty for a map learned without labels.
+    validation_error_ : float or None
+        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
+        ``class_weight``.
+    trustworthiness_ : float or None
+        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbours are part of the loss and at least 36 rows are held out.
+    train_error_ : float
+        Error on the training rows. The smaller it is compared with ``validation_error_``, the more
+        the map overfits.
+    n_iter_ : int
+        The selected number of epochs.
+    history_ : list of dict
+        One record per epoch: epoch, loss, learning_rate, validation_error.
+    scale_ : Scale
+        The scaling of the columns.
+    columns_ : hopefold.data.columns.Columns or None
+        How the columns of a table become features, if the model was fitted to a table.
+    precision_ : {"float32", "float16", "int8"}
+        How a model file stores the weights and the exemplars.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        As in scikit-learn.
+    structure_ : float
+        The weight of the neighbours in the loss.
+
+    References
+    ----------
+    .. [1] M. R. Min, H. Guo and D. Song. A Shallow High-Order Parametric Approach to Data
+       Visualization and Compression. arXiv:1608.04689, 2016.
+    .. [2] I. J. Goodfellow, J. Shlens and C. Szegedy. Explaining and Harnessing Adversarial
+       Examples. ICLR, 2015.
+    .. [3] T. Miyato, S. Maeda, M. Koyama and S. Ishii. Virtual Adversarial Training: A
+       Regularization Method for Supervised and Semi-Supervised Learning. IEEE Transactions on
+       Pattern Analysis and Machine Intelligence, 2018.
 
     Examples
     --------
@@ -414,9 +640,44 @@ class SHOPE(HighOrderEmbedding):
 
     """
 
+    # Parameters, written by `make parameters`.
+    n_components: int = field(default=2, kw_only=False)
+    order: int | tuple[int, ...] = 2
+    n_factors: int | str | tuple[int, ...] = "auto"
     n_units: int | str | tuple[int, ...] = "auto"
+    exemplars: str | None = "joint"
+    n_exemplars: int = 2
+    validation_fraction: float = 0.1
+    refit: bool = True
+    scale: str | None = "auto"
+    n_neighbors: int | str = "auto"
+    class_weight: Any = None
+    device: Any = "auto"
+    random_state: Any = None
+    verbose: int = 0
+    max_epochs: int | str = "auto"
+    batch_size: int | str = "auto"
+    learning_rate: float | str = "auto"
+    optimizer: str = "adam"
+    batch_iterations: int = 3
+    patience: int | str = "auto"
+    weight_decay: float = 0.0
+    checkpoint: Any = None
+    checkpoint_minutes: float = 5.0
+    objective: str = "collapse"
+    conditional: bool = False
+    structure: float | str = "auto"
+    perplexity: float = 5.0
+    n_landmarks: int | str = "auto"
+    missing_label: Any = ()
+    input_dropout: float | str = "auto"
+    dropout: float | str = "auto"
     adversarial: float | str = "auto"
     spare_components: int = 2
+    max_bytes: int | None = None
+    augment: str | None = None
+    image_shape: tuple[int, int] | None = None
+    # End of the parameters.
 
     #: Sigmoid units, where the budget does not say otherwise.
     _most_units: ClassVar[int] = 600
@@ -445,9 +706,6 @@ class SHOPE(HighOrderEmbedding):
         """Is the number of layers left to the fit?"""
         asked = is_several(self.order) or is_several(self.n_factors) or self.max_bytes is not None
         return self.n_units == "auto" and not asked
-
-    def _check_sizes(self) -> None:
-        check_layers(self.order, self.n_factors, self.n_units)
 
     @property
     def _layers(self) -> Layers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,7 +12,6 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from hopefold import checks
 from hopefold.data import validation
 from hopefold.data.rows import Rows
 from hopefold.data.streams import is_stream
@@ -60,40 +58,6 @@ class Structured(GradientEmbedding):
     missing_label: Any = ()
 
     _learns_without_labels: ClassVar = True
-    _prose: ClassVar = {
-        "structure": (
-            'float or "auto"',
-            """Share of the loss, from 0 to 1, that asks rows to keep their neighbours, of whatever
-class: 0 collapses classes and hides what is inside them. ``"auto"``: 0 where all labels are known,
-1 where there are none; where some are missing, 0.1, or 0 from 50 labels a class on, unless
-another of 0, 0.1 and 0.5 does better on held-out rows, by more than chance.""",
-        ),
-        "perplexity": (
-            "float",
-            """Neighbours that a row is to keep, roughly, among the landmarks, or in a batch where
-``exemplars`` is not ``"joint"``; where there is ``structure``.""",
-        ),
-        "n_landmarks": (
-            'int or "auto"',
-            """k-means centres of all rows, which rows are to stay as near to as they are; where
-there is ``structure``. Without labels they are the exemplars. ``"auto"``: one for 8 rows, 1,000 at
-the most, and more than the perplexity asks for.""",
-        ),
-        "missing_label": (
-            "number, str, None or ()",
-            """What stands in y for a label that is missing: such rows are learned from without it.
-They keep their neighbours (``structure``) and, with joint exemplars, are held to the class that the
-map takes them for, the more the surer it is. None and NaN are one marker. ``()``: none is missing,
-and NaN in y is an error.""",
-        ),
-    }
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        _check_share(self.structure)
-        validation.check_marker(self.missing_label)
-        checks.check_number("perplexity", self.perplexity, 1, np.inf, open_low=True)
-        checks.check_whole_or_auto("n_landmarks", self.n_landmarks, at_least=2)
 
     def _learner(self, task: Task, random: np.random.RandomState) -> tuple[Self, Task]:
         shares = self._shares(task)
@@ -247,11 +211,3 @@ and NaN in y is an error.""",
 def _with_share(task: Task, share: float) -> Task:
     """The task where neighbours have this share of the loss: if none, there are no landmarks."""
     return replace(task, structure=share, landmarks=task.landmarks if share else None)
-
-
-def _check_share(value: Any) -> None:
-    """Is it ``"auto"``, or a number from 0 to 1?"""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    auto = isinstance(value, str) and value == "auto"
-    if not auto and not (number and 0 <= value <= 1):
-        raise InvalidParameter(f"structure={value!r}: give a number from 0 to 1, or 'auto'.")
