@@ -8,10 +8,11 @@ import torch
 
 from hopefold import SHOPE
 from hopefold.core.masks import Chances
-from hopefold.data.distortion import DISTORTIONS, distort
+from hopefold.data.distortion import distort
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
 from hopefold.fitting.losses import Batch, of_distorted_images
+from hopefold.specification.choices import DISTORTIONS
 
 SHAPE = (12, 9)
 
