@@ -5,13 +5,14 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
 INSTALL := $(RUN) pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format bench-quick bench-speed bench-faults bench-paper pictures lock audit clean
+.PHONY: help demo test check format parameters bench-quick bench-speed bench-faults bench-paper pictures lock audit clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map, write a report (demo/)"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, imports"
 	@echo "make format  let ruff format and mend"
+	@echo "make parameters  write docstrings and fields of all methods from the specification"
 	@echo "make lock    write requirements.lock anew, after constraints.txt has changed"
 	@echo "make audit   ask the advisory service about all dependencies (needs the network)"
 	@echo "make bench-quick  walk through the bench: few rows, few epochs (two minutes)"
@@ -43,6 +44,11 @@ check: $(READY)
 format: $(READY)
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+parameters: $(READY)
+	$(VENV)/bin/python tools/write_parameters.py
+	$(RUN) ruff check --quiet --fix src/hopefold/estimators src/hopefold/baselines
+	$(RUN) ruff format --quiet src/hopefold/estimators src/hopefold/baselines
 
 bench-quick: $(READY)
 	$(RUN) hopefold.bench run --plan quick

@@ -25,7 +25,7 @@ from hopefold.baselines import (
     ParametricTSNE,
 )
 from hopefold.errors import InvalidParameter
-from hopefold.persistence.model_files import KINDS
+from hopefold.specification import METHODS
 
 DEEP = {"hidden_layer_sizes": (8,), "pretraining_epochs": 1, "max_epochs": 3}
 SHORT = {"max_epochs": 5}
@@ -140,7 +140,7 @@ def test_batches_of_two_rows_and_one_are_learned_from(model, three_blobs):
 
 
 def test_every_baseline_can_be_saved():
-    assert set(baselines.__all__) < set(KINDS)
+    assert set(baselines.__all__) < set(METHODS)
 
 
 def test_a_loaded_model_is_the_same_model(model, three_blobs, tmp_path):

@@ -134,7 +134,7 @@ def test_the_small_table_is_passed_over_as_often_as_the_large_one_has_its_rows(s
 
 def test_a_pass_learns_from_every_row(small):
     X, y = np.random.RandomState(0).rand(60, 5).astype(np.float32), np.arange(60) % 3
-    model = ruler._model(nudge=0)
+    model = ruler._model(adversarial=0)
     work = ruler.one_pass(model, X, y)
     first, last = (work().history[-1]["loss"] for _ in range(2))
     assert last < first

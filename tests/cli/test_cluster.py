@@ -19,7 +19,7 @@ import pytest
 from pyarrow import parquet
 
 from hopefold import SHOPE
-from hopefold.cli import cluster as ours
+from hopefold.cli.batch import cluster as ours
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -63,7 +63,7 @@ def two_workers():
 
 
 def _warm_up():
-    import hopefold.cli.parts
+    import hopefold.cli.batch.parts
     import hopefold.estimators.hope
 
     return os.getpid(), hopefold

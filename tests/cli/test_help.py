@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import resource
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
-from hopefold.cli import declared, options
-from hopefold.persistence.model_files import KINDS
+from hopefold.cli import options
+from hopefold.specification import METHODS
 
 HOPEFOLD = (sys.executable, "-m", "hopefold")
 VERBS = (
@@ -62,20 +60,9 @@ def test_nothing_asked_is_help(run):
     assert run().stdout == run("--help").stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_read_from_the_source_is_what_the_class_declares(kind):
-    cls = getattr(import_module(KINDS[kind]), kind)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    found = declared.parameters(kind)
-    assert set(found) == set(fields)
-    for name, parameter in found.items():
-        assert parameter.default == fields[name].default, name
-        assert parameter.annotation == fields[name].type, name
-
-
 def test_every_parameter_of_every_method_is_an_option_with_prose(run):
     shown = " ".join(run("fit", "--help", env={"COLUMNS": "200"}).stdout.split())
-    for name, (parameter, _) in declared.all_parameters().items():
+    for name, (parameter, _) in options.all_parameters().items():
         assert f"--{name.replace('_', '-')} " in shown
         assert parameter.prose, name
         assert parameter.prose.split()[-1].strip('`".') in shown
@@ -83,7 +70,7 @@ def test_every_parameter_of_every_method_is_an_option_with_prose(run):
 
 def test_every_method_can_be_named_as_people_write_it():
     assert options.find_method("S-HOPE") == "SHOPE"
-    assert {options.find_method(name) for name in declared.methods()} == set(KINDS)
+    assert {options.find_method(name) for name in options.methods()} == set(METHODS)
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,29 @@ def test_every_format_that_was_ever_written_is_read(path):
     np.testing.assert_array_equal(model.predict(X).astype(str), expected["labels"])
 
 
+def _rename_back(manifest, tensors):
+    """As earlier versions named the parameter."""
+    manifest["settings"]["nudge"] = manifest["settings"].pop("adversarial")
+
+
+def test_a_file_with_the_old_name_of_a_parameter_is_read(three_blobs, tmp_path):
+    path = tmp_path / "old.hope"
+    SHOPE(**QUICK, adversarial=0.05).fit(*three_blobs).save(path)
+    before = load(path).transform(three_blobs[0])
+    _resealed(path, _rename_back)
+    model = load(path)
+    assert model.adversarial == 0.05
+    assert "nudge" not in model.settings_
+    np.testing.assert_array_equal(model.transform(three_blobs[0]), before)
+
+
+def test_a_file_with_the_old_name_and_the_new_one_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path / "both.hope")
+    _resealed(tmp_path / "both.hope", lambda m, t: m["settings"].update(nudge=0.1))
+    with pytest.raises(BrokenFile):
+        load(tmp_path / "both.hope")
+
+
 def test_the_golden_files_are_there():
     names = {"format-1-shope", "format-1-hope-pairs", "format-1-int8"}
     assert {path.stem for path in GOLDEN} >= names

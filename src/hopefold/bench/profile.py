@@ -39,7 +39,7 @@ def measure(folder: Path, name: str, *, data: str = "mnist", tell: Tell = print)
     """Append the share of each kind of work in the time of a pass with dropped features."""
     parts = load_parts(data, 0, final=False)
     X, y = ruler._float32(parts.X), parts.y
-    work = ruler.one_pass(ruler._model(nudge=0), X, y)
+    work = ruler.one_pass(ruler._model(adversarial=0), X, y)
     work()  # once to be warm
     cpu = [torch.profiler.ProfilerActivity.CPU]
     with (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hopefold.errors import BrokenFile
+from hopefold.specification import with_current_names
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -101,7 +102,7 @@ def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record
                 f"line {number} of {path} is no record of a run, since it {verb} "
                 f"{strange[0]!r}: remove it, and run it again."
             )
-        records.append(Record(**line))
+        records.append(Record(**{**line, "settings": with_current_names(line["settings"])}))
     return records
 
 

@@ -115,10 +115,10 @@ BARS = {
 
 #: What is learned in the passes that are timed, and which products they are held against.
 PASSES_OF: dict[str, tuple[dict[str, Any], dict[str, bool]]] = {
-    "epoch": ({"nudge": 0, "input_dropout": 0}, {}),
-    "dropout": ({"nudge": 0}, {}),
+    "epoch": ({"adversarial": 0, "input_dropout": 0}, {}),
+    "dropout": ({"adversarial": 0}, {}),
     "nudge": ({}, {"nudged": True}),
-    "pairs": ({"nudge": 0, "input_dropout": 0, "exemplars": None, "batch_size": PAIRS}, {}),
+    "pairs": ({"adversarial": 0, "input_dropout": 0, "exemplars": None, "batch_size": PAIRS}, {}),
 }
 
 
@@ -444,7 +444,7 @@ def rows_of_large_and_small(many: int) -> tuple[float, float]:
 def _pass_over(
     table: ndarray, y: ndarray, before_step: Callable[[int], object] | None = None
 ) -> Work:
-    model = SHOPE(n_factors=64, n_units=64, batch_size=BATCH, nudge=0, random_state=0)
+    model = SHOPE(n_factors=64, n_units=64, batch_size=BATCH, adversarial=0, random_state=0)
     return one_pass(model, table, y, before_step=before_step)
 
 

@@ -44,7 +44,7 @@ ROUNDS = 10
 #: What is learned in the steps that are timed: as by default, and with the least work a step.
 STEPS: dict[str, dict[str, Any]] = {
     "seconds_a_step": {},
-    "seconds_a_bare_step": {"nudge": 0, "input_dropout": 0},
+    "seconds_a_bare_step": {"adversarial": 0, "input_dropout": 0},
 }
 
 #: Numbers of the gradients that are added up, what that is called, and how often it is done for

@@ -33,7 +33,7 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
 N_SPLITS = {"usps": 2, "mnist": 1}
 
 #: Sizes are compared without what makes each fit several times as long.
-LEAN: dict[str, float] = {"refit": False, "nudge": 0.0}
+LEAN: dict[str, float] = {"refit": False, "adversarial": 0.0}
 
 LETTERS = {"order": "O, order", "n_factors": "F, factors", "n_units": "m, sigmoid units"}
 

@@ -14,18 +14,18 @@ from typer.core import TyperGroup
 import hopefold
 from hopefold import errors
 from hopefold.cli.bench import bench
-from hopefold.cli.compare import compare
-from hopefold.cli.demo import demo
-from hopefold.cli.evaluate import evaluate
-from hopefold.cli.exemplars import exemplars
-from hopefold.cli.export import export
-from hopefold.cli.fit import fit
-from hopefold.cli.info import info
-from hopefold.cli.interactions import interactions
-from hopefold.cli.predict import predict
-from hopefold.cli.report import report
 from hopefold.cli.shown import without_controls
-from hopefold.cli.transform import transform
+from hopefold.cli.verbs.compare import compare
+from hopefold.cli.verbs.demo import demo
+from hopefold.cli.verbs.evaluate import evaluate
+from hopefold.cli.verbs.exemplars import exemplars
+from hopefold.cli.verbs.export import export
+from hopefold.cli.verbs.fit import fit
+from hopefold.cli.verbs.info import info
+from hopefold.cli.verbs.interactions import interactions
+from hopefold.cli.verbs.predict import predict
+from hopefold.cli.verbs.report import report
+from hopefold.cli.verbs.transform import transform
 
 MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
 

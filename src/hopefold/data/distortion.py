@@ -19,8 +19,6 @@ LINEAR, SHIFT, WARP = 0.07, 0.05, 0.03
 #: Knots a side of a warp.
 KNOTS = 6
 
-DISTORTIONS = ("affine", "elastic")
-
 
 def distort(
     rows: Float[Tensor, "n pixels"],

@@ -25,8 +25,6 @@ PIXEL_SAMPLE = 2_000
 #: What varies by less has no gain that a number can hold.
 TINY = np.finfo(np.float64).tiny
 
-SCALES = ("auto", "standard", "range", None)
-
 
 @dataclass(frozen=True)
 class Scale:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -352,16 +351,6 @@ def warn_of_marker(marker: Any, labels: ndarray) -> None:
 def is_marker(marker: Any) -> bool:
     """Does it stand for a missing label? ``()`` stands for none."""
     return not (isinstance(marker, tuple) and not marker)
-
-
-def check_marker(marker: Any) -> None:
-    """Is it something that can stand for a missing label, or ``()``?"""
-    plain = isinstance(marker, str | Real) and not isinstance(marker, bool | np.bool_)
-    if not (plain or not is_marker(marker) or marker is None or type(marker).__name__ == "NAType"):
-        raise InvalidParameter(
-            f"missing_label={marker!r}: give the one number or text that stands for a missing "
-            "label, None for None and NaN, or () if no label is missing."
-        )
 
 
 def is_missing(label: Any) -> bool:

@@ -118,9 +118,9 @@ _METHODS = (
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
 
 
-def method_of(kind: type) -> Method:
-    """Return the specification of a class, or of the first class it derives from that has one."""
-    return next(METHODS[base.__name__] for base in kind.__mro__ if base.__name__ in METHODS)
+def method_of(cls: type) -> Method:
+    """Return the method of a class, or of the first of its bases that is a method."""
+    return next(METHODS[base.__name__] for base in cls.__mro__ if base.__name__ in METHODS)
 
 
 def check_parameters(method: str, values: Mapping[str, Any]) -> None:

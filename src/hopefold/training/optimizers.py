@@ -51,7 +51,6 @@ BETAS = (0.9, 0.99)
 WARM_UP = 0.1
 
 SCIPY_METHODS = {"cg": "CG", "lbfgs": "L-BFGS-B"}
-OPTIMIZERS = ("adam", *SCIPY_METHODS)
 
 
 class Optimizer(Protocol):

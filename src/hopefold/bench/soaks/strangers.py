@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 import warnings
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from hopefold.data.tables import Table
 from hopefold.errors import BrokenFile, HopefoldError
 from hopefold.estimators.hope import HOPE, SHOPE
 from hopefold.persistence import model_files as files
+from hopefold.specification import METHODS
 
 #: Seconds that a file may take, and bytes of address space beside what imports take.
 LONGEST, ROOM = 1.0, 512 * 2**20
@@ -53,8 +53,8 @@ def main() -> None:
 
     torch.set_num_threads(1)
     times, folder = int(sys.argv[1]), Path(sys.argv[2])
-    for module in files.KINDS.values():
-        import_module(module)
+    for method in METHODS.values():
+        method.load_class()
     originals = [Original(model, folder / "original.hope") for model in make_models()]
     limit_memory()
     warnings.simplefilter("ignore")
@@ -155,8 +155,8 @@ def make_models() -> list[Any]:
     quick: dict[str, Any] = {"max_epochs": 1, "random_state": 0, "device": "cpu"}
     small = {**quick, "n_factors": 4}
     weights = {"ash": 1.0, "birch": 2.0, "cedar": 1.0}
-    deep = import_module("hopefold.baselines.deep_mcml").DeepMCML
-    lda = import_module("hopefold.baselines.lda").LDA
+    deep = METHODS["DeepMCML"].load_class()
+    lda = METHODS["LDA"].load_class()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [

@@ -11,7 +11,7 @@ from typing import Any
 
 import hopefold
 from hopefold.cli import outputs, reading, shown
-from hopefold.cli.parts import Made, Part, find_inputs, look_at, make, plan
+from hopefold.cli.batch.parts import Made, Part, find_inputs, look_at, make, plan
 from hopefold.errors import CannotWrite, InvalidParameter, NoSuchFolder
 
 #: Written last: where it is, all parts are. Readers of Parquet folders pass over such a name.
@@ -53,7 +53,7 @@ def work(
             for part in missing:
                 make(part, model=fitted, wishes=wishes)
         else:
-            from hopefold.cli.cluster import make_all
+            from hopefold.cli.batch.cluster import make_all
 
             make_all(missing, dask, load=lambda: reading.load_model(model), wishes=wishes)
     _finish(folder, parts, note, n_made=len(missing), model=model)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopefold.cli import declared, options, outputs, reading, shown
+from hopefold.cli import options, outputs, reading, shown
 from hopefold.errors import InvalidInput, InvalidParameter
+from hopefold.specification import METHODS
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -28,7 +28,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help=f"One of {', '.join(declared.methods())}.",
+            help=f"One of {', '.join(options.methods())}.",
             autocompletion=options.complete_method,
         ),
     ] = "shope",
@@ -54,7 +54,7 @@ def fit(
     group = current_process_group()
     group.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
-    if unlabelled and "missing_label" not in declared.parameters(kind):
+    if unlabelled and METHODS[kind].parameter("missing_label") is None:
         raise InvalidParameter(
             f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
         )
@@ -139,14 +139,12 @@ def _check_classes(y: ndarray, data: Path) -> None:
 
 def make(kind: str, settings: Mapping[str, Any], table: Table | None = None) -> Any:
     """The estimator; what it has to know of the table is told."""
-    from hopefold.persistence.model_files import KINDS
-
     settings = dict(settings)
-    if table is not None and "image_shape" in declared.parameters(kind):
+    if table is not None and METHODS[kind].parameter("image_shape") is not None:
         settings["image_shape"] = table.image_shape
     if table is not None and isinstance(settings.get("class_weight"), dict):
         settings["class_weight"] = _by_label(settings["class_weight"], table)
-    return getattr(import_module(KINDS[kind]), kind)(**settings)
+    return METHODS[kind].load_class()(**settings)
 
 
 def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopefold.cli import declared, options, outputs, shown
-from hopefold.cli.fit import make, read
+from hopefold.cli import options, outputs, shown
+from hopefold.cli.verbs.fit import make, read
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.report.titles import title
+from hopefold.specification import METHODS
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -88,7 +89,7 @@ def compare(
 
 def _usual_order() -> list[str]:
     """S-HOPE and HOPE first."""
-    return sorted(declared.methods(), key=lambda name: (name != "shope", name != "hope", name))
+    return sorted(options.methods(), key=lambda name: (name != "shope", name != "hope", name))
 
 
 def _split(table: Table, test_fraction: float, seed: int) -> Split:
@@ -138,7 +139,7 @@ def _run(kind: str, settings: dict[str, Any], split: Split) -> Outcome:
 
     from hopefold.evaluation import kept_by_model, knn_error
 
-    known = declared.parameters(kind)
+    known = METHODS[kind].defaults()
     mine = {name: value for name, value in settings.items() if name in known and value is not None}
     model = make(kind, mine | {"n_components": 2}, split.train)
     start = time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hopefold.cli import options, outputs
-from hopefold.cli.transform import Dask, Output, Rows, work
+from hopefold.cli.verbs.transform import Dask, Output, Rows, work
 
 
 def predict(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hopefold.cli.parts import Part, make
+from hopefold.cli.batch.parts import Part, make
 from hopefold.errors import CannotWrite, DataNotFound, MissingPackage, NoCluster
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hopefold.cli import declared, options, outputs, reading, shown
+from hopefold.cli import options, outputs, reading, shown
 from hopefold.errors import BrokenFile
 from hopefold.report.titles import title
+from hopefold.specification import METHODS, with_current_names
 
 
 def info(
@@ -21,7 +22,7 @@ def info(
 
     reading.check_file(model)
     manifest, tensors = store.read(model)
-    store.check_kind(manifest, declared.methods().values(), model)
+    store.check_kind(manifest, METHODS, model)
     if as_json:
         shown.say(json.dumps(manifest, indent=2))
         return
@@ -78,7 +79,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
 
 def _settings(kind: str, settings: dict[str, Any]) -> str:
     """Those that are not the defaults."""
-    changed = options.changed(kind, settings).items()
+    changed = options.changed(kind, with_current_names(settings)).items()
     return (
         ", ".join(f"{name}={options.written(value)}" for name, value in changed) or "the defaults"
     )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hopefold.cli import many, options, outputs, reading, results, shown
+from hopefold.cli import options, outputs, reading, results, shown
+from hopefold.cli.batch import many
 
 Output = Annotated[
     Path,

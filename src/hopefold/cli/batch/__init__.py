@@ -1,0 +1,1 @@
+"""Many input files: one part per file, made here or on a Dask cluster."""

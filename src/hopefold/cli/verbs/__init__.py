@@ -1,0 +1,1 @@
+"""One file per verb. Nothing heavy is imported before a verb runs."""
