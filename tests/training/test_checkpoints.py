@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from hopefold.errors import BrokenFile, CannotWrite, InvalidParameter
-from hopefold.training.checkpoints import hold
+from hopefold.training import checkpoints
+from hopefold.training.checkpoints import State, hold
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -161,3 +162,16 @@ def test_a_fit_that_is_over_is_done_anew_where_nothing_fixes_its_chances(tmp_pat
         assert checkpoint.seed == 8
     with hold(path, "the same", 8, 5) as checkpoint:
         assert checkpoint.seed == 7
+
+
+def test_a_checkpoint_of_another_layout_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.ckpt"
+    monkeypatch.setattr(checkpoints, "LAYOUT", 1)
+    with hold(path, "the same", 7, 0) as checkpoint:
+        checkpoint.end_run(State({"over": False}, {}))
+    monkeypatch.undo()
+    with (
+        pytest.raises(InvalidParameter, match="by another version of hopefold"),
+        hold(path, "the same", 7, 0),
+    ):
+        pass

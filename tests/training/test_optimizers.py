@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 import torch
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 from torch import nn
+from torch.optim.adamw import adamw
 
-from hopefold.training.optimizers import Adam, LossWithGradients, one_cycle
+from hopefold.training.optimizers import (
+    ADAM,
+    Adam,
+    LossWithGradients,
+    fused_adamw,
+    one_cycle,
+)
+
+ROOT = Path(__file__).parents[2]
 
 RATE, DECAY, TURNS = 0.1, 0.02, [("map",), ("exemplars",), ("map", "exemplars"), ("map",)]
 
@@ -87,3 +102,21 @@ def test_a_parameter_of_which_nothing_is_remembered_begins_anew():
     expected = walk(Adam(fresh, RATE, DECAY), fresh, TURNS)
     for mine, theirs in zip(walk(adam, groups, TURNS), expected, strict=True):
         assert torch.equal(mine, theirs)
+
+
+def test_the_private_function_of_this_torch_takes_the_steps_of_the_public_one():
+    """On another version of torch: check `fused_adamw` against it, then move the bounds."""
+    bounds = SpecifierSet(">=2.4,<2.14")
+    pinned = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    (asked,) = (Requirement(one) for one in pinned if one.startswith("torch"))
+    assert asked.specifier == bounds
+    assert Version(torch.__version__).base_version in bounds
+    generator = torch.Generator().manual_seed(0)
+    values = [torch.randn(7, 3, generator=generator) for _ in range(4)]
+    values[3].abs_()
+    mine, theirs = ([[v.clone()] for v in values] for _ in range(2))
+    fused_adamw(*mine, [torch.tensor(3.0)], RATE, DECAY)
+    options = {"lr": RATE, "weight_decay": DECAY, **ADAM, "fused": True}
+    adamw(*theirs, [], [torch.tensor(2.0)], **options)
+    for one, other in zip(mine, theirs, strict=True):
+        assert torch.equal(one[0], other[0])

@@ -1,21 +1,21 @@
-"""How much memory a fit will take, said before it starts."""
+"""How much memory a fit will take, estimated before it starts."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
+import psutil
 from torch import nn
 
 from hopefold.errors import NotEnoughMemory
 
-#: Copies of the weights in a fit: themselves, their slopes, two moments, the best so far, spare,
+#: Copies of the weights in a fit: themselves, their gradients, two moments, the best so far, spare,
 #: those of the last good epoch; and what a checkpoint takes while it is written.
 COPIES, SAVED = 10, 12
 
-#: Arrays as large as a layer that a batch needs on its way forth and back, and as the pairs.
+#: Arrays as large as a layer that a batch needs forward and backward, and as the pairs.
 LAYERS, PAIRS = 4, 3
 
 FLOAT = 4
@@ -39,12 +39,12 @@ def check_memory(
         "batch_size": LAYERS * n_batch * width * FLOAT + pairs * PAIRS * n_batch**2 * FLOAT,
     }
     free = available()
-    if free is None or sum(wanted.values()) <= free:
+    if sum(wanted.values()) <= free:
         return
     if wanted["sizes"] < free / 2:
         remedy = f"lower batch_size (now {batch_size:,})"
     else:
-        named = " or ".join(f"{name} (now {_told(value)})" for name, value in sizes.items())
+        named = " or ".join(f"{name} (now {_format(value)})" for name, value in sizes.items())
         remedy = f"lower {named}" if named else "give fewer features"
     raise NotEnoughMemory(
         f"this fit needs about {sum(wanted.values()) / 2**30:,.1f} GiB "
@@ -52,7 +52,7 @@ def check_memory(
     )
 
 
-def _told(size: int | tuple[int, ...]) -> str:
+def _format(size: int | tuple[int, ...]) -> str:
     return f"{size:,}" if isinstance(size, int) else str(size)
 
 
@@ -64,35 +64,17 @@ def requested_memory(error: MemoryError | RuntimeError) -> str | None:
     return f"{int(found[1]):,} bytes more were wanted" if found else None
 
 
-def available() -> int | None:
-    """Bytes that can still be had, as far as the system tells."""
-    free = [number for number in (_unused(), _below_limit()) if number is not None]
-    return min(free, default=None)
+def available() -> int:
+    """Bytes that can still be allocated: what is free, and what the address-space limit leaves."""
+    free = psutil.virtual_memory().available
+    return min(free, _below_limit(free))
 
 
-def _unused() -> int | None:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            lines = dict(line.split(":") for line in file)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
-def _below_limit() -> int | None:
-    """What a limit of the address space leaves."""
-    try:
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        if limit == resource.RLIM_INFINITY:
-            return None
-        with open("/proc/self/statm", encoding="ascii") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        return max(0, limit - used)
-    except (ImportError, OSError):
-        return None
+def _below_limit(free: int) -> int:
+    process = psutil.Process()
+    if not hasattr(process, "rlimit"):  # on Linux only
+        return free
+    limit, _ = process.rlimit(psutil.RLIMIT_AS)
+    if limit == psutil.RLIM_INFINITY:
+        return free
+    return max(0, limit - process.memory_info().vms)

@@ -13,13 +13,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import torch
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 from hopefold.errors import (
@@ -34,10 +35,8 @@ from hopefold.errors import (
 from hopefold.persistence import store
 from hopefold.training.distributed import SINGLE_PROCESS, ProcessGroup
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+#: The layout of the states, which a file names; those of other layouts are refused.
+LAYOUT = 2
 
 #: At the end of an epoch, a state is saved unless saving takes more than this share of the time.
 SHARE = 0.05
@@ -142,6 +141,11 @@ class Checkpoint:
             raise InvalidParameter(f"{self._path} is no checkpoint but a model: name another file.")
         if manifest["over"] and (self._anew or manifest["identity"] != self._identity):
             return [], self.seed
+        if manifest.get("layout") != LAYOUT:
+            raise InvalidParameter(
+                f"{self._path} is the checkpoint of a fit by another version of hopefold, which "
+                "this one cannot resume: remove it, and the fit begins anew, or name another file."
+            )
         if manifest["identity"] != self._identity:
             raise InvalidParameter(
                 f"{self._path} is the checkpoint of another fit, of other data or settings, that "
@@ -161,6 +165,7 @@ class Checkpoint:
         states = [*self._over, *([] if last is None else [last])]
         manifest = {
             "kind": store.CHECKPOINT,
+            "layout": LAYOUT,
             "identity": self._identity,
             "seed": self.seed,
             "over": over,
@@ -217,35 +222,27 @@ def hold(
         yield checkpoint
 
 
-def _open(lock: Path) -> TextIO:
-    try:
-        return open(lock, "w", encoding="utf-8")
-    except OSError as error:
-        raise CannotWrite(
-            f"no checkpoint can be written in {lock.parent} ({error.strerror or error}): choose "
-            "another place."
-        ) from error
-
-
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """A lock beside the target, which is itself replaced with each save; it ends with us."""
-    if fcntl is None or not target.parent.is_dir():  # whoever writes there says what is wrong
+    """A lock beside the target, which is itself replaced with each save."""
+    if not target.parent.is_dir():  # whoever writes there reports it
         yield
         return
-    lock = target.with_name(f".{target.name}.lock")
-    while True:
-        with _open(lock) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InvalidParameter(
-                    f"{target} is the checkpoint of a fit that is running: name another file."
-                ) from error
-            if not lock.exists() or not os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                continue  # the one before us removed it just now
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
-            return
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise InvalidParameter(
+            f"{target} is the checkpoint of a fit that is running: name another file."
+        ) from error
+    except OSError as error:
+        raise CannotWrite(
+            f"no checkpoint can be written in {target.parent} ({error.strerror or error}): choose "
+            "another folder."
+        ) from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows keeps it while it is open
+            os.unlink(lock.lock_file)
+        lock.release()

@@ -47,6 +47,15 @@ SLOWEST = 1 / 64
 #: How long Adam's means of gradients and of their squares last.
 BETAS = (0.9, 0.99)
 
+#: What every step of Adam has in common.
+ADAM: Any = {
+    "beta1": BETAS[0],
+    "beta2": BETAS[1],
+    "eps": 1e-8,
+    "amsgrad": False,
+    "maximize": False,
+}
+
 #: Share of the run in which the learning rate rises from zero.
 WARM_UP = 0.1
 
@@ -107,21 +116,17 @@ class Adam:
 
     @torch.no_grad()
     def _move(self, names: Sequence[str], gradients: Sequence[Tensor], rate: float) -> None:
-        """AdamW without what torch does besides, which takes as long for a small map."""
+        """One step of AdamW on the groups with these names, which share a weight decay."""
         parameters, moments = _in_turn(self._groups, names), [self._moments[n] for n in names]
-        gradients = [*map(_laid_out_like, parameters, gradients)]
+        laid_out = [*map(_laid_out_like, parameters, gradients)]
         means = [mean for one in moments for mean in one.means]
         squares = [square for one in moments for square in one.squares]
         steps = [one.step for one in moments for _ in one.means]
-        how: dict[str, Any] = {"lr": rate, "beta1": BETAS[0], "beta2": BETAS[1], "eps": 1e-8}
-        how |= {"weight_decay": self._decays[names[0]], "amsgrad": False, "maximize": False}
-        if not self._fused:  # it counts steps itself
-            counts = [step.clone() for step in steps]
-            adamw(parameters, gradients, means, squares, [], counts, foreach=False, **how)
+        step = fused_adamw if self._fused else plain_adamw
+        decay = self._decays[names[0]]
         for one in moments:
             one.step.add_(1)
-        if self._fused:
-            torch._fused_adamw_(parameters, gradients, means, squares, [], steps, **how)
+        step(parameters, laid_out, means, squares, steps, rate, decay)
 
     def _no_moments(self, parameters: Sequence[Tensor]) -> Moments:
         step = torch.zeros((), device=parameters[0].device if self._fused else "cpu")
@@ -157,6 +162,51 @@ class Adam:
             return False
         self._slowness /= 4
         return True
+
+
+def fused_adamw(
+    parameters: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    steps: list[Tensor],
+    rate: float,
+    decay: float,
+) -> None:
+    """A step of AdamW in one kernel, ``steps`` counting it already; on CPUs and CUDA.
+
+    A private function of torch, which pyproject.toml bounds the version of. The public one,
+    ``adamw(fused=True)``, does the same and takes longer around it than the step of a small map:
+    ``python -m hopefold_bench adamw``.
+    """
+    torch._fused_adamw_(
+        parameters, gradients, means, squares, [], steps, lr=rate, weight_decay=decay, **ADAM
+    )
+
+
+def plain_adamw(
+    parameters: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    steps: list[Tensor],
+    rate: float,
+    decay: float,
+) -> None:
+    """The same on other devices; torch counts steps itself, from before this one."""
+    counts = [step - 1 for step in steps]
+    adamw(
+        parameters,
+        gradients,
+        means,
+        squares,
+        [],
+        counts,
+        foreach=False,
+        lr=rate,
+        weight_decay=decay,
+        **ADAM,
+    )
 
 
 class SciPy:

@@ -145,6 +145,7 @@ def _draw(
     by_order: bool,
 ) -> None:
     from hopefold.data.validation import check_pixels
+    from hopefold.explain.explainer import Explainer
     from hopefold.report import drivers
 
     if shape is not None:
@@ -156,7 +157,7 @@ def _draw(
         )
     pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
     if shape is None or pairs is None:
-        names = _names(fitted) or fitted._feature_names(None)
+        names = _names(fitted) or Explainer(fitted).feature_names()
         figure = drivers.draw_interactions(found, pairs, names)
     else:
         figure = drivers.draw_pixel_pairs(
