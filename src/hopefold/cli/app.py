@@ -29,6 +29,9 @@ from hopefold.cli.verbs.transform import transform
 
 MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
 
+#: Key in the context: whether the first argument is a verb.
+VERB_FIRST = "hopefold.verb_first"
+
 #: Set it to see where an error comes from.
 TRACEBACK = "HOPEFOLD_TRACEBACK"
 
@@ -66,6 +69,18 @@ class Verbs(TyperGroup):
                 status = _tell_stop()
         _let_go_of_standard_output()
         sys.exit(status if isinstance(status, int) else 0)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options of the command itself; none of them comes after a verb."""
+        ctx.meta[VERB_FIRST] = bool(args) and not args[0].startswith("-")
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the command itself: none if a verb comes first.
+
+        Typer would import pydantic to validate their defaults, which takes longer than all else.
+        """
+        return [] if ctx.meta.get(VERB_FIRST) else super().get_params(ctx)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; what a fit says when it is stopped is not lost."""
