@@ -17,7 +17,14 @@ from hopefold import SHOPE, evaluation, load
 def test_errors_confusion_calibration_and_speed_ups(run, here, cells_model):
     table = cells_model.with_suffix(".csv")
     shown = run("evaluate", cells_model, table, "-o", "found.json", env={"COLUMNS": "80"}).stdout
-    for words in ("6 exemplars", "5-NN in the map", "Confusion matrix", "Calibration", "search only"):
+    words_shown = (
+        "6 exemplars",
+        "5-NN in the map",
+        "Confusion matrix",
+        "Calibration",
+        "search only",
+    )
+    for words in words_shown:
         assert words in shown
     assert max(map(len, shown.splitlines()[1:])) <= 80
     found = json.loads((here / "found.json").read_text())

@@ -85,9 +85,8 @@ def test_run_again_it_does_nothing(run, files, cells_model):
     _, out, _ = files
     run("transform", cells_model, "in/*.parquet", "-o", out)
     before = made(out)
-    assert (
-        "4 of them already existed" in run("transform", cells_model, "in/*.parquet", "-o", out).stdout
-    )
+    again = run("transform", cells_model, "in/*.parquet", "-o", out).stdout
+    assert "4 of them already existed" in again
     assert made(out) == before
 
 
