@@ -50,11 +50,11 @@ def test_no_such_column_with_the_nearest_name(refuse, cells):
 
 
 def test_what_is_read_is_never_overwritten(refuse, cells, cells_model):
-    assert "is what is read" in refuse(*FIT[:-1], "cells.csv", "--force")
+    assert "is an input" in refuse(*FIT[:-1], "cells.csv", "--force")
     line = refuse(
         "predict", cells_model, "cells.csv", "-o", "../" + cells.parent.name + "/cells.csv"
     )
-    assert "is what is read" in line
+    assert "is an input" in line
 
 
 def test_a_pipe_is_not_replaced_by_a_file(refuse, here):
@@ -323,10 +323,10 @@ def test_a_measurement_as_label(refuse, cells):
         (("--max-epochs", "0"), "max_epochs=0: give a whole number of at least 1"),
         (("--max-epochs", "many"), "max_epochs='many'"),
         (("--scale", "big"), "scale='big' is not known"),
-        (("--method", "umap"), "'umap' is no method"),
+        (("--method", "umap"), "'umap' is not a known method"),
         (("--method", "shpe"), "did you mean shope?"),
         (("--method", "lda", "--max-epochs", "3"), "LDA has no parameter max_epochs"),
-        (("--class-weight", "Q=2"), "'Q', which is no label"),
+        (("--class-weight", "Q=2"), "'Q', which is not a label"),
         (("--image-shape", "3,3"), "3, 3"),
         (("--lable", "x"), "No such option"),
         (("--n-exemplars",), "requires an argument"),

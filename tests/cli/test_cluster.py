@@ -164,7 +164,7 @@ def test_a_part_that_workers_die_over_is_named(run, two_workers, command, rows, 
     watching = when_some_are_there(out, lambda: os.kill(victim, signal.SIGKILL), [])
     said = run(*arguments, status=2).stderr
     watching.join()
-    assert "parquet is given up, 1 worker died over it" in said
+    assert "parquet has failed, 1 worker died over it" in said
     two_workers.wait_for_workers(2)
     run(*arguments)
     check_every_row(out, rows)
@@ -264,4 +264,4 @@ def test_a_scheduler_that_goes_away_is_told(run, command, monkeypatch):
     finally:
         scheduler.kill()
         scheduler.wait()
-    assert "the Dask scheduler is gone" in said
+    assert "the Dask scheduler has stopped" in said

@@ -17,7 +17,14 @@ from hopefold import SHOPE, evaluation, load
 def test_errors_confusion_calibration_and_speed_ups(run, here, cells_model):
     table = cells_model.with_suffix(".csv")
     shown = run("evaluate", cells_model, table, "-o", "found.json", env={"COLUMNS": "80"}).stdout
-    for words in ("6 exemplars", "5-NN in the map", "taken for", "Calibration", "search only"):
+    words_shown = (
+        "6 exemplars",
+        "5-NN in the map",
+        "Confusion matrix",
+        "Calibration",
+        "search only",
+    )
+    for words in words_shown:
         assert words in shown
     assert max(map(len, shown.splitlines()[1:])) <= 80
     found = json.loads((here / "found.json").read_text())
@@ -57,7 +64,7 @@ def test_rows_of_unknown_classes_are_told_and_are_errors(run, here, plain_model)
     labels = ["new" if row < 9 else ["B cell", "NK", "T cell"][row % 3] for row in range(90)]
     table = write_cells(here / "t.csv", type=labels, cell=None, tissue=None)
     shown = run("evaluate", plain_model, table, "-o", "found.json").stdout
-    assert "9 rows are of classes that the model does not know (new)" in shown
+    assert "9 rows are of classes unknown to the model (new)" in shown
     assert json.loads((here / "found.json").read_text())["errors"]["references"] >= 0.1
 
 
@@ -83,7 +90,7 @@ def test_methods_are_compared_on_the_same_split(run, here, cells):
     options = ("--label", "type", "--drop", "cell", "--encode", "--max-epochs", 3)
     methods = ("--method", "shope", "--method", "hope", "--method", "lda", "--method", "nca")
     done = run("compare", cells, *options, *methods, "-o", "maps.png", env={"COLUMNS": "80"})
-    assert "63 rows to learn from, 27 to judge by" in done.stdout
+    assert "63 training rows, 27 test rows" in done.stdout
     for name in ("all columns", "S-HOPE", "HOPE", "LDA", "NCA"):
         assert re.search(rf"^{name}.*\d\.\d\d %", done.stdout, flags=re.M), name
     height, width = imread("maps.png").shape[:2]
@@ -112,10 +119,10 @@ def test_a_report_of_images_has_their_pixels(run, here):
 def test_a_report_on_rows_that_were_learned_from_does_not_take_them_for_new(run, here, cells_model):
     table = cells_model.with_suffix(".csv")
     told = run("report", cells_model, table, "-o", "old.html", "--permutations", "2").output
-    assert "100% of these rows were learned from" in told
+    assert "100% of these rows are training rows" in told
     page = (here / "old.html").read_text()
     assert "all rows given were learned from" in page
     assert "--label type --drop cell --encode --missing mean" in page
     assert "--n-factors 8" in page
     assert "permutation test not run" not in page
-    assert "100% of these rows were learned from" in run("evaluate", cells_model, table).output
+    assert "100% of these rows are training rows" in run("evaluate", cells_model, table).output

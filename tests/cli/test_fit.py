@@ -18,7 +18,7 @@ def test_a_summary_tells_what_was_learned_and_how_good_it_is(run, cells):
     shown = run("fit", cells, *options, *QUICK).stdout
     for words in (
         *("90 rows, 5 features, 3 classes", "B cell, NK, T cell", "tissue (3)", "held-out error"),
-        *("guessing: 66.67 %", "6 stand in for 90 rows", "wrote cells.hope"),
+        *("most frequent class: 66.67 %", "6 for 90 rows", "wrote cells.hope"),
     ):
         assert words in shown
     assert max(len(line) for line in shown.splitlines() if "cells.csv" not in line) <= 80

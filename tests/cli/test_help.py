@@ -12,6 +12,7 @@ import pytest
 from hopefold.cli import options
 from hopefold.specification import METHODS
 
+DONT_WRITE = "PYTHONDONTWRITEBYTECODE"
 HOPEFOLD = (sys.executable, "-m", "hopefold")
 VERBS = (
     *("demo", "fit", "transform", "predict", "exemplars", "interactions", "report"),
@@ -19,20 +20,25 @@ VERBS = (
 )
 
 
-def busy_seconds():
-    """Of the processor, in children: a machine that does other things besides does not count."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def cpu_seconds(command, cache):
+    """Least CPU time of three runs, with byte code as an installed package has it."""
+    environment = {name: value for name, value in os.environ.items() if name != DONT_WRITE}
+    environment["PYTHONPYCACHEPREFIX"] = str(cache)
+    seconds = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(seconds[1:])  # the first run compiles
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"]], ids=" ".join)
-def test_help_answers_in_under_half_a_second(arguments):
-    seconds = []
-    while len(seconds) < 5 and not (seconds and min(seconds) < 0.5):
-        before = busy_seconds()
-        subprocess.run([*HOPEFOLD, *arguments], check=True, stdout=subprocess.DEVNULL)
-        seconds.append(busy_seconds() - before)
-    assert min(seconds) < 0.5
+def test_help_takes_less_than_0_4_seconds(arguments, tmp_path):
+    """Or, on a slow or busy machine, less than twice as long as the import of Typer."""
+    seconds = cpu_seconds([*HOPEFOLD, *arguments], tmp_path)
+    if seconds >= 0.4:
+        assert seconds < 2 * cpu_seconds([sys.executable, "-c", "import typer"], tmp_path)
 
 
 def test_help_of_any_verb_loads_neither_torch_nor_scikit_learn():
@@ -44,6 +50,7 @@ def test_help_of_any_verb_loads_neither_torch_nor_scikit_learn():
         "    try:\n        main()\n"
         "    except SystemExit as done:\n        assert done.code == 0, done.code\n"
         "heavy = {'torch', 'sklearn', 'numpy', 'scipy', 'pyarrow', 'matplotlib', 'dask'}\n"
+        "heavy |= {'pydantic'}\n"
         "heavy &= {*sys.modules}\n"
         "assert not heavy, heavy\n"
     )

@@ -85,9 +85,8 @@ def test_run_again_it_does_nothing(run, files, cells_model):
     _, out, _ = files
     run("transform", cells_model, "in/*.parquet", "-o", out)
     before = made(out)
-    assert (
-        "4 of them there before" in run("transform", cells_model, "in/*.parquet", "-o", out).stdout
-    )
+    again = run("transform", cells_model, "in/*.parquet", "-o", out).stdout
+    assert "4 of them already existed" in again
     assert made(out) == before
 
 
@@ -156,8 +155,8 @@ OTHER_RUNS = {
     another_model: "by another model",
     another_verb: "is by transform",
     other_options: "with other options",
-    other_inputs: "of an input that is not given",
-    changed_input: "of an input that has changed",
+    other_inputs: "is for an input that is not given",
+    changed_input: "is for an input that has changed",
 }
 
 
@@ -169,7 +168,7 @@ def test_a_folder_of_another_run_is_refused_unless_forced(run, files, cells_mode
     before = made(out)
     arguments = (*other(run, files, cells_model), "-o", out)
     said = run(*arguments, status=2).stderr
-    assert f"{out} is of another run: part-0.parquet" in said
+    assert f"{out} has files of another run: part-0.parquet" in said
     assert OTHER_RUNS[other] in said
     assert made(out) == before
     run(*arguments, "--force")
@@ -193,7 +192,7 @@ def test_a_file_of_the_user_is_never_overwritten(run, files, cells_model, name):
     before = (out / name).read_bytes()
     for force in ((), ("--force",)):
         said = run("transform", cells_model, "in/*.parquet", "-o", out, *force, status=2).stderr
-        assert f"{name} is nothing that" in said
+        assert f"{name} was not written by hopefold" in said
         assert "--force" not in said
     assert [path.name for path in out.iterdir()] == [name]
     assert (out / name).read_bytes() == before
@@ -205,7 +204,7 @@ MISTAKES = {
     ("in/*.parquet", "-o", "out.csv"): "out.csv is one: give a folder",
     ("in/*.parquet", "-o", "no/where/out"): "make the folder no/where first",
     ("in/*.parquet", "-o", "in"): "choose a folder apart from the inputs",
-    ("in/*", "-o", "out"): "in/readme.md tells no kind of table",
+    ("in/*", "-o", "out"): "in/readme.md has no known extension",
 }
 
 

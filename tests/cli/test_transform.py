@@ -105,7 +105,7 @@ def test_exemplars_of_images_make_a_gallery(run, here):
 def test_info_tells_what_is_in_the_file(run, cells_model):
     shown = run("info", cells_model).stdout
     for words in (
-        *("S-HOPE", "checksum right", "B cell, NK, T cell", "tissue=liver", "filled with the mean"),
+        *("S-HOPE", "checksum ok", "B cell, NK, T cell", "tissue=liver", "filled with the mean"),
         *("max_epochs=3", "not features", "6, against which"),
     ):
         assert words in shown

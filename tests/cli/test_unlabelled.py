@@ -26,7 +26,7 @@ def test_labels_that_the_fit_never_saw_are_judged_by_neighbours(run, here, unlab
     table = unlabelled_model.with_suffix(".csv")
     wide = {"COLUMNS": "80"}
     shown = run("evaluate", unlabelled_model, table, "-o", "found.json", env=wide).stdout
-    assert "The fit never saw the labels that it is judged by here." in shown
+    assert "These labels were not used in the fit." in shown
     assert "Errors; 5-NN among the 90 rows, each left out in turn" in shown
     assert max(map(len, shown.splitlines()[1:])) <= 80
     for words in ("Calibration", "exemplars", "Speed-up"):
@@ -56,15 +56,15 @@ def test_without_labels_neighbours_are_trusted_and_one_is_told_how_to_say_more(
     table = write_cells(here / "bare.csv", cell=None, tissue=None, type=None)
     shown = run("evaluate", unlabelled_model, table).stdout
     assert "trustworthiness 0." in shown
-    assert "bare.csv has no labels that are known: --label COLUMN" in shown
+    assert "bare.csv has no known labels: name a column with --label COLUMN" in shown
     assert "5-NN" not in shown
 
 
 def test_a_report_is_coloured_by_labels_that_the_fit_never_saw(run, here, unlabelled_model):
     table = unlabelled_model.with_suffix(".csv")
     shown = run("report", unlabelled_model, table, "-o", "r.html").stdout
-    assert "The colours are labels that the fit never saw." in shown
-    assert "About 100% of these rows were learned from.\n" in shown
+    assert "The colours are labels that were not used in the fit." in shown
+    assert "About 100% of these rows are training rows.\n" in shown
     page = (here / "r.html").read_text()
     assert "the colours are 3 labels that it has not seen" in page
     assert f"-o {unlabelled_model} --unlabelled --label type" in page
@@ -73,7 +73,7 @@ def test_a_report_is_coloured_by_labels_that_the_fit_never_saw(run, here, unlabe
 def test_a_report_without_labels_says_how_to_get_colours(run, here, unlabelled_model):
     bare = write_cells(here / "bare.csv", cell=None, tissue=None, type=None)
     shown = run("report", unlabelled_model, bare, "-o", "r.html").stdout
-    assert "There are no labels that are known: --label COLUMN" in shown
+    assert "No labels are known: --label COLUMN" in shown
     asked = ("--permutations", "2", "-o", "again.html")
     error = run("report", unlabelled_model, bare, *asked, status=2).stderr
     assert "--permutations shuffles labels" in error
@@ -128,7 +128,7 @@ def test_an_export_has_points_and_says_that_there_are_no_labels(run, here, unlab
 
 def test_rows_without_a_label_are_not_judged(run, here, some_labels):
     shown = run("evaluate", "some.hope", some_labels, "-o", "found.json").stdout
-    assert "45 of them have no label, and are not judged" in shown
+    assert "45 of them have no label, and are left out of the errors" in shown
     assert "trustworthiness 0." in shown
     found = json.loads((here / "found.json").read_text())
     assert found["n_rows"] == np.sum(found["confusion"]) == 45
@@ -142,7 +142,7 @@ def test_a_summary_guesses_among_the_labels_that_are_there(run, here):
     table = write_cells(here / "some.csv", cell=None, tissue=None, type=types)
     options = ("--label", "type", "--missing-label", "-1", "--structure", "0.5", *QUICK)
     shown = run("fit", table, *options, "--perplexity", "5", "-o", "some.hope").stdout
-    assert "on 10 % of the labelled rows (guessing: 66.67 %)" in shown
+    assert "on 10 % of the labelled rows (most frequent class: 66.67 %)" in shown
 
 
 def test_a_misspelt_marker_is_told(run, here):

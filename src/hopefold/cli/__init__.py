@@ -1,4 +1,4 @@
-"""The command line: one file a verb. Nothing heavy is imported before a verb is at work."""
+"""The command line: one file per verb. Nothing heavy is imported before a verb runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 
 
 def main() -> None:
-    """What the command ``hopefold`` runs."""
-    # Threads that wait for each other would spin: beside any other work that makes a fit many
-    # times slower. Read when torch is imported.
+    """Run the command ``hopefold``."""
+    # Waiting threads would spin, which makes a fit many times slower on a busy machine. OpenMP
+    # reads this when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a terminal may not know every letter
+        if hasattr(stream, "reconfigure"):  # a terminal may not support every character
             stream.reconfigure(errors="replace")
     try:
         from hopefold.cli.app import app

@@ -1,4 +1,4 @@
-"""The verbs, and what becomes of errors: one line and an exit status, never a traceback."""
+"""The verbs and their errors: one line and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from hopefold.cli.verbs.predict import predict
 from hopefold.cli.verbs.report import report
 from hopefold.cli.verbs.transform import transform
 
-MISTAKE, INTERRUPTED, READER_GONE, BUG = 2, 130, 141, 1
+USAGE, INTERRUPTED, PIPE_CLOSED, BUG = 2, 130, 141, 1
 
-#: Set it to see where an error comes from.
+#: Key in the context: whether the first argument is a verb.
+VERB_FIRST = "hopefold.verb_first"
+
+#: The environment variable that turns tracebacks on.
 TRACEBACK = "HOPEFOLD_TRACEBACK"
 
-OURS = (
+OWN_WARNINGS = (
     errors.ChanceWarning,
     errors.RareClassWarning,
     errors.NoValidationWarning,
@@ -45,30 +48,42 @@ OURS = (
 
 
 class Verbs(TyperGroup):
-    """All verbs; every way in and every test comes through `main`."""
+    """The group of all verbs; the command and the tests both call `main`."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a verb and exit with its status."""
         extra["standalone_mode"] = False
         args = (sys.argv[1:] if args is None else list(args)) or ["--help"]
         with warnings.catch_warnings():
-            _show_our_warnings()
+            _show_own_warnings()
             try:
                 status = super().main(args, *rest, **extra)
                 sys.stdout.flush()
                 if status == INTERRUPTED:  # Typer has seen Ctrl-C
-                    _tell_stop()
+                    _print_stop()
             except Exception as error:
                 if os.environ.get(TRACEBACK):
                     raise
-                status = _tell(error)
+                status = _print_error(error)
             except KeyboardInterrupt:
-                status = _tell_stop()
-        _let_go_of_standard_output()
+                status = _print_stop()
+        _close_standard_output()
         sys.exit(status if isinstance(status, int) else 0)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options of the command itself; none of them comes after a verb."""
+        ctx.meta[VERB_FIRST] = bool(args) and not args[0].startswith("-")
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the command itself: none if a verb comes first.
+
+        Typer would import pydantic to validate their defaults, which takes longer than all else.
+        """
+        return [] if ctx.meta.get(VERB_FIRST) else super().get_params(ctx)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb; what a fit says when it is stopped is not lost."""
+        """Run a verb; keep the message of a fit that was stopped."""
         try:
             return super().invoke(ctx)
         except errors.Stopped as stopped:
@@ -78,10 +93,10 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     name="hopefold",
     cls=Verbs,
-    rich_markup_mode=None,  # its columns leave no room for words at 80 characters
+    rich_markup_mode=None,  # its boxes leave little space for text at 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="See labelled data, and keep only what matters of it: maps and exemplars (HOPE, S-HOPE).",
-    epilog="hopefold VERB --help tells more of each. Start with: hopefold demo",
+    help="Supervised embedding and data compression: maps and exemplars (HOPE, S-HOPE).",
+    epilog="hopefold VERB --help shows the options of a verb. Start with: hopefold demo",
 )
 
 
@@ -112,23 +127,25 @@ app.command(
 )(bench)
 
 
-def _tell(error: Exception) -> int:
-    """One line on standard error, and the exit status."""
+def _print_error(error: Exception) -> int:
+    """Print one line on standard error; return the exit status."""
     if isinstance(error, typer.Abort):
-        return _tell_stop(error.__cause__)
-    if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
-        return READER_GONE
-    if (mistake := _words_for(error)) is not None:
-        if not getattr(error, "is_reported", False):  # by another process
-            _say(mistake)
-        return MISTAKE
-    _say(f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows where it is.")
+        return _print_stop(error.__cause__)
+    if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
+        return PIPE_CLOSED
+    if (message := _message_of(error)) is not None:
+        if not getattr(error, "is_reported", False):  # another process has printed it
+            _print_message(message)
+        return USAGE
+    _print_message(
+        f"this is a bug ({type(error).__name__}: {error}); {TRACEBACK}=1 shows a traceback."
+    )
     return BUG
 
 
-def _words_for(error: Any) -> str | None:
-    """What to say of an error that is not ours to mend."""
-    if hasattr(error, "format_message"):  # a mistake in what was typed
+def _message_of(error: Any) -> str | None:
+    """Return the message for an error that is not a bug."""
+    if hasattr(error, "format_message"):  # a usage error
         return str(error.format_message())
     if isinstance(error, errors.HopefoldError):
         return str(error)
@@ -140,34 +157,36 @@ def _words_for(error: Any) -> str | None:
     return None
 
 
-def _tell_stop(why: BaseException | None = None) -> int:
-    """A fit that has saved how far it came says how to go on."""
-    _warn(str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written.")
+def _print_stop(why: BaseException | None = None) -> int:
+    """Print that the command was stopped; a fit with a checkpoint says how to resume."""
+    _print_once(
+        str(why) if isinstance(why, errors.Stopped) else "stopped; nothing is left half-written."
+    )
     return INTERRUPTED
 
 
-def _let_go_of_standard_output() -> None:
-    """What could not be written there is not tried once more at the end, with a traceback."""
+def _close_standard_output() -> None:
+    """Flush standard output, or redirect it, so that Python does not fail at exit."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(f"hopefold: {without_controls(' '.join(text.split()))}", file=sys.stderr)
 
 
-def _show_our_warnings() -> None:
-    """One line each; those of other libraries are not for the user of a command."""
+def _show_own_warnings() -> None:
+    """Show our own warnings, one line each, and no warnings of other libraries."""
     warnings.simplefilter("ignore")
-    for kind in OURS:
+    for kind in OWN_WARNINGS:
         warnings.simplefilter("default", kind)
-    warnings.showwarning = lambda message, *_, **__: _warn(f"warning: {message}")
+    warnings.showwarning = lambda message, *_, **__: _print_once(f"warning: {message}")
 
 
-def _warn(text: str) -> None:
-    """Of several processes, the first one speaks."""
+def _print_once(text: str) -> None:
+    """Print a message from the first of several processes only."""
     distributed = sys.modules.get("hopefold.training.distributed")
     if distributed is None or distributed.current_process_group().is_first:
-        _say(text)
+        _print_message(text)

@@ -1,4 +1,4 @@
-"""How a model was made, as one would type it."""
+"""The command that fits a model like a given one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hopefold.cli import options
 
 
 def fit_command(model: Any, output: str) -> str:
-    """The command that fits such a model to a table; the table has no name in a model."""
+    """Return the command for a fit with the same settings; a model does not know its table."""
     kind = type(model).__name__
     words = ["hopefold", "fit", "TABLE", "-o", output]
     if kind != "SHOPE":

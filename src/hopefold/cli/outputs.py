@@ -29,9 +29,9 @@ PICTURES = (".png", ".svg", ".pdf")
 def check_target(
     path: Path, endings: Sequence[str] = (), *, force: bool, reads: Sequence[Path] = ()
 ) -> None:
-    """Can it be written, and may it? Asked before hours of work, not after.
+    """Check that a file can be written, and may be. Called before the work, not after.
 
-    What a verb ``reads`` is never overwritten.
+    The files that a verb ``reads`` are never overwritten.
     """
     if path == STDOUT and ".csv" in endings:
         return
@@ -44,9 +44,11 @@ def check_target(
     if path.exists() and not path.is_file():
         raise InvalidParameter(f"cannot write {path}, which is a device or a pipe: name a file.")
     if path.exists() and any(path.samefile(one) for one in reads if one.exists()):
-        raise InvalidParameter(f"{path} is what is read: give the result another name.")
+        raise InvalidParameter(f"{path} is an input: give the result another name.")
     if path.exists() and not force:
-        raise InvalidParameter(f"{path} is there: overwrite it with --force, or name another.")
+        raise InvalidParameter(
+            f"{path} already exists: overwrite it with --force, or choose another name."
+        )
     folder = path.resolve().parent
     if not folder.is_dir():
         raise NoSuchFolder(f"cannot write {path}: make the folder {folder} first.")
@@ -56,10 +58,10 @@ def check_target(
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the disk says becomes an error that names the file."""
+    """Turn errors of the disk into errors that name the file."""
     try:
         yield
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader has closed the pipe
         raise
     except OSError as error:
         if isinstance(error, HopefoldError):
@@ -72,7 +74,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """The whole file, or the one that was there before."""
+    """Write the whole file, or leave the old one as it is."""
     from hopefold.persistence.store import write_atomically
 
     if path == STDOUT:
@@ -85,12 +87,12 @@ def write(path: Path, content: bytes) -> None:
 
 
 def write_table(path: Path, columns: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Columns to CSV, TSV or Parquet, arrays to NPZ, by the ending."""
+    """Write columns to CSV, TSV or Parquet, or arrays to NPZ, depending on the extension."""
     write(path, _npz(arrays) if path.suffix.lower() == ".npz" else _table(path, columns))
 
 
 def write_figure(path: Path, figure: Any, dpi: int = 130) -> None:
-    """A figure in the format of the ending."""
+    """Write a figure in the format of the extension."""
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:].lower(), dpi=dpi)
     write(path, content.getvalue())
@@ -106,7 +108,7 @@ def _npz(arrays: Mapping[str, Any]) -> bytes:
 
 
 def _plain(array: Any) -> ndarray:
-    """Text as text: NumPy would pickle objects."""
+    """Return text as text: NumPy would pickle objects."""
     import numpy as np
 
     array = np.asarray(array)
@@ -114,11 +116,11 @@ def _plain(array: Any) -> ndarray:
 
 
 def parquet_with_notes(columns: Mapping[str, Any], notes: Mapping[str, str]) -> bytes:
-    """A Parquet file that says of itself what it is made of."""
+    """Return a Parquet file with notes in its metadata."""
     pyarrow, _, parquet = _pyarrow()
     arrays = {name: pyarrow.array(column) for name, column in columns.items()}
     for name, array in arrays.items():
-        if str(array.type) == "null" and not len(array):  # text, of which there is none
+        if str(array.type) == "null" and not len(array):  # an empty column of text
             arrays[name] = array.cast(pyarrow.string())
     content = io.BytesIO()
     parquet.write_table(pyarrow.table(arrays).replace_schema_metadata(notes), content)
@@ -152,7 +154,7 @@ def _pyarrow() -> tuple[Any, Any, Any]:
 
 
 def size(path: Path) -> str:
-    """The size of a file as people say it."""
+    """Return the size of a file with a unit."""
     n_bytes = float(path.stat().st_size)
     for unit in ("bytes", "kB", "MB"):
         if n_bytes < 1000:

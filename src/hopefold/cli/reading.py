@@ -1,4 +1,4 @@
-"""A fitted model, and a table as that model reads it."""
+"""Read a fitted model, and a table in the way of that model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from hopefold.data.columns import Columns
     from hopefold.data.tables import Table
 
-#: Signs that stand for others in a pattern.
+#: Wildcard characters of a pattern.
 WILD = frozenset("*?[")
 
 
 def load_model(path: Path) -> Any:
-    """The model in a file."""
+    """Load the model in a file."""
     from hopefold import load
 
     check_file(path)
@@ -28,30 +28,30 @@ def load_model(path: Path) -> Any:
 
 
 def check_file(path: Path) -> None:
-    """Is there such a file? If not, which model is?"""
+    """Check that the file exists; if not, name the models that do."""
     if path.is_file():
         return
     if path.is_dir():
-        raise DataNotFound(f"{path} is a folder, not a model: give a file that fit has written.")
+        raise DataNotFound(f"{path} is a folder, not a model: give a file written by fit.")
     models = sorted(path.parent.glob("*.hope")) if path.parent.is_dir() else []
     there = f"there is {', '.join(map(str, models[:5]))}." if models else "make one with fit."
     raise DataNotFound(f"there is no model file {path}: {there}")
 
 
 def is_read_in_parts(data: Path, *, several: bool) -> bool:
-    """Is it several Parquet files, or one that several processes read?"""
+    """Whether the data are several Parquet files, or one that several processes read."""
     if data.is_dir():
         return any(data.glob("*.parquet"))
     return data.suffix.lower() == ".parquet" and (several or is_pattern(data))
 
 
 def is_pattern(data: Path) -> bool:
-    """Does it stand for the files that look like it?"""
+    """Whether the path is a pattern that may match several files."""
     return not data.exists() and bool(WILD & set(str(data)))
 
 
 def columns_of(model: Any) -> Columns:
-    """How the model reads tables: as it was fitted, or by the names of its features."""
+    """Return how the model reads tables: as in the fit, or by the names of its features."""
     from hopefold.data.columns import Columns
 
     if model.columns_ is not None:
@@ -73,7 +73,7 @@ def read_for(
     ignore_extra: bool = False,
     may_be_empty: bool = False,
 ) -> Table:
-    """The rows of a table as the model was fitted on them."""
+    """Read the rows of a table as in the fit of the model."""
     from hopefold.data.tables import read_table
     from hopefold.data.validation import is_missing
 
@@ -101,30 +101,28 @@ def read_for(
 
 
 def labelled(model: Any, table: Table, data: Path) -> Table:
-    """The rows that have a label, with labels as the model writes them."""
+    """Return the rows that have a label, with labels of the type of the model's classes."""
     from hopefold.data.missing_values import some_rows
     from hopefold.evaluation import labelled_rows
 
     y = labels_of(table, data, model.classes_ if len(model.classes_) else None)
     known = labelled_rows(model, y)
     if not known.any():
-        raise InvalidInput(f"every label of {data} is missing: say where others are (--label).")
+        raise InvalidInput(f"every label of {data} is missing: name another column (--label).")
     table = replace(table, y=y)
     return table if known.all() else some_rows(table, known)
 
 
 def labels_of(table: Table, data: Path, classes: ndarray | None = None) -> ndarray:
-    """The labels, which have to be there.
+    """Return the labels, or raise an error if there are none.
 
-    Where a model's classes mean the same, they are told in its own dtype: 1 in a CSV, '1' in the
+    Labels are converted to the type of the classes if they match as text: 1 in a CSV and '1' in the
     model.
     """
     import numpy as np
 
     if table.y is None:
-        raise InvalidInput(
-            f"{data} has no labels that are known: say where they are (--label COLUMN)."
-        )
+        raise InvalidInput(f"{data} has no known labels: name their column (--label COLUMN).")
     y = np.asarray(table.y)
     if classes is None or (y.dtype.kind in "OU") == (classes.dtype.kind in "OU"):
         return y

@@ -1,6 +1,6 @@
-"""What a model says of the rows of a table: columns with names, and the same as arrays.
+"""Results of a model for the rows of a table: as named columns, and as arrays.
 
-No option and no screen is known here, so that a worker of a cluster can ask for it.
+Nothing here depends on options or on the terminal, so that workers of a cluster can use it.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ Results = tuple[dict[str, Any], dict[str, Any]]
 
 
 def points_of(model: Any, table: Table) -> Results:
-    """Where the rows lie in the map."""
-    points = _said(model, "transform", table)
+    """Return the coordinates of the rows in the map."""
+    points = _call(model, "transform", table)
     names = [str(name) for name in model.get_feature_names_out()]
     return dict(zip(names, points.T, strict=True)), {"points": points}
 
 
 def classes_of(model: Any, table: Table) -> Results:
-    """The classes of the rows, and how probable each is."""
-    shares = _said(model, "predict_proba", table)
+    """Return the predicted classes of the rows, and the probabilities."""
+    shares = _call(model, "predict_proba", table)
     labels = model.classes_[shares.argmax(axis=1)]
     columns = {"predicted": labels, "probability": shares.max(axis=1, initial=0)}
     columns |= {f"p_{name}": share for name, share in zip(model.classes_, shares.T, strict=True)}
     return columns, {"predicted": labels, "probabilities": shares, "classes": model.classes_}
 
 
-#: By the verb that writes them.
+#: The results by verb.
 RESULTS = {"transform": points_of, "predict": classes_of}
 
 
 def with_ids(table: Table, results: Results) -> Results:
-    """The ids of the rows beside what is said of them; their numbers, where some are left out."""
+    """Add the ids of the rows, or their numbers if rows are left out."""
     kept = dict(table.kept)
     if table.places is not None and not kept:
         kept["row"] = table.places + 1
@@ -47,7 +47,7 @@ def with_ids(table: Table, results: Results) -> Results:
     return kept | columns, kept | arrays
 
 
-def _said(model: Any, verb: str, table: Table) -> Any:
+def _call(model: Any, verb: str, table: Table) -> Any:
     from hopefold.inference.dask_arrays import nothing
 
     return getattr(model, verb)(table) if table.X.shape[0] else nothing(model, verb)

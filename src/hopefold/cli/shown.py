@@ -1,4 +1,4 @@
-"""What verbs print: short, within 80 columns, and the same when it goes to a file."""
+"""What verbs print: at most 80 columns, on a terminal and in a file alike."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
     from hopefold.evaluation import SpeedUp
 
 
-def show(renderable: Any) -> None:
-    """A table as lines of text, without spaces at their ends."""
+def print_rich(renderable: Any) -> None:
+    """Print a Rich object as lines of text, without trailing spaces."""
     from rich.console import Console
 
     console = Console(highlight=False)
     with console.capture() as captured:
         console.print(renderable)
     for line in captured.get().splitlines():
-        say(line.rstrip())
+        print_line(line.rstrip())
 
 
-def say(line: str) -> None:
-    """A line, whatever is in it, however long."""
+def print_line(line: str) -> None:
+    """Print a line as it is, of any length."""
     with writing(STDOUT):
         print(line, flush=True)
 
 
-def tell(line: str) -> None:
-    """A remark that does not belong to the results."""
+def print_remark(line: str) -> None:
+    """Print a remark to standard error: it is not part of the results."""
     print(line, file=sys.stderr, flush=True)
 
 
 def percent(share: float) -> str:
-    """2.35 %: as all errors are told."""
+    """Format an error: 2.35 %."""
     return f"{100 * share:.2f} %"
 
 
 def title_of(model: Any) -> str:
-    """What people call the method."""
+    """Return the name of the method as papers write it."""
     return title(type(model).__name__)
 
 
-def facts(rows: Mapping[str, str]) -> None:
-    """Names and values, one a line."""
+def print_facts(rows: Mapping[str, str]) -> None:
+    """Print names and values, one pair per line."""
     from rich.table import Table as Grid
 
     grid = Grid.grid(padding=(0, 2))
@@ -58,21 +58,21 @@ def facts(rows: Mapping[str, str]) -> None:
     grid.add_column(overflow="fold")
     for name, value in rows.items():
         grid.add_row(_safe(f"  {name}"), _safe(value))
-    show(grid)
+    print_rich(grid)
 
 
-def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table whose first column has words and whose others have numbers."""
+def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table with words in the first column and numbers in the others."""
     from rich import box
     from rich.table import Table as Grid
 
-    say(f"\n{title}")
+    print_line(f"\n{title}")
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, heading in enumerate(headings):
         grid.add_column(_safe(heading), justify="right" if number else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(_safe(_cell(cell)) for cell in row))
-    show(grid)
+    print_rich(grid)
 
 
 def _cell(value: Any) -> str:
@@ -82,26 +82,26 @@ def _cell(value: Any) -> str:
 
 
 def _safe(text: str) -> Any:
-    """User's text is no markup, and no word to the terminal."""
+    """Return text that is neither markup nor a control sequence."""
     from rich.text import Text
 
     return Text(without_controls(text))
 
 
 def without_controls(text: str) -> str:
-    """The text without signs that a terminal would obey; lines stay lines."""
+    """Replace control characters, except line ends."""
     return "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) == "Cc" and sign != "\n" else sign
         for sign in text
     )
 
 
-def summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
-    """What was learned, from what, and how good it is; less, of files that were read in parts."""
+def print_summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
+    """Print what was learned, from which rows, and the errors."""
     from hopefold.data.validation import is_marker
 
     n_rows, n_columns = model.n_rows_, model.n_features_in_
-    say(
+    print_line(
         f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
         f"feature{'s' * (n_columns != 1)}, {n_classes(model)}"
     )
@@ -109,7 +109,7 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
     if data is not None:
         rows |= _reading(data)
     if model.validation_error_ is not None:
-        guessing = "" if data is None else f" (guessing: {_guessing(model, data)})"
+        guessing = "" if data is None else f" (most frequent class: {_majority_error(model, data)})"
         which = "labelled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
@@ -117,33 +117,33 @@ def summary(model: Any, data: Table | None, source: str, seconds: float) -> None
         )
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
-    rows |= neighbours(model)
+    rows |= neighbour_facts(model)
     if getattr(model, "n_units", None) == "auto" and len(model.map_.layers) > 1:
         rows["layers"] = (
             f"{len(model.map_.layers)}; for explanations, which take one: --n-units 600"
         )
     if model.exemplars_ is not None and not len(model.classes_):
-        rows["landmarks"] = f"{len(model.exemplars_)}, spread over the {n_rows:,} rows"
+        rows["landmarks"] = f"{len(model.exemplars_)}, for {n_rows:,} rows"
     elif model.exemplars_ is not None:
-        rows["exemplars"] = f"{len(model.exemplars_)} stand in for {n_rows:,} rows"
+        rows["exemplars"] = f"{len(model.exemplars_)} for {n_rows:,} rows"
     rows["time"] = f"{seconds:.1f} s, {model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
-    facts(rows)
+    print_facts(rows)
 
 
 def _reading(data: Table) -> dict[str, str]:
-    """What became of the columns of a table."""
+    """Return how the columns of a table were read."""
     rows, encoded = {}, data.columns.values
     if encoded:
         rows["encoded"] = listed([f"{name} ({len(values)})" for name, values in encoded.items()])
     if data.n_dropped:
-        rows["missing"] = left_out(data)
+        rows["missing"] = rows_left_out(data)
     if data.columns.fills is not None:
         rows["missing"] = "filled with the mean of the column"
     return rows
 
 
-def _guessing(model: Any, data: Table) -> str:
-    """The error of whoever always names the commonest class."""
+def _majority_error(model: Any, data: Table) -> str:
+    """Return the error of always predicting the most frequent class."""
     import numpy as np
 
     from hopefold.evaluation import labelled_rows
@@ -154,58 +154,58 @@ def _guessing(model: Any, data: Table) -> str:
 
 
 def n_classes(model: Any) -> str:
-    """How many classes there are, in words."""
+    """Return the number of classes, in words."""
     return f"{len(model.classes_)} classes" if len(model.classes_) else "no labels"
 
 
-def neighbours(model: Any) -> dict[str, str]:
-    """Whether neighbours were to be kept, and how far they can be trusted."""
+def neighbour_facts(model: Any) -> dict[str, str]:
+    """Return the weight of the neighbours in the loss, and their trustworthiness."""
     if not getattr(model, "structure_", 0):
         return {}
-    rows = {"neighbours": of_the_loss(model.structure_)}
+    rows = {"neighbours": loss_share(model.structure_)}
     if model.trustworthiness_ is not None:
-        rows["trustworthiness"] = trust(model.trustworthiness_)
+        rows["trustworthiness"] = trustworthiness_text(model.trustworthiness_)
     return rows
 
 
-def of_the_loss(structure: float) -> str:
-    """How much it mattered in training that neighbours are kept."""
-    return f"{100 * structure:g} % of the loss asks to keep them"
+def loss_share(structure: float) -> str:
+    """Format the weight of the neighbours in the loss."""
+    return f"{100 * structure:g} % of the loss"
 
 
-def trust(trustworthiness: float) -> str:
-    """How far neighbours in the map are neighbours."""
+def trustworthiness_text(trustworthiness: float) -> str:
+    """Format the trustworthiness of the neighbours."""
     return f"{trustworthiness:.3f} of 1, on held-out rows"
 
 
-def left_out(data: Table) -> str:
-    """How many rows had gaps."""
+def rows_left_out(data: Table) -> str:
+    """Format the number of rows left out."""
     rows = f"{data.n_dropped:,} row{'s' * (data.n_dropped != 1)}"
     return f"{rows} with missing values left out"
 
 
 def listed(values: Sequence[Any], most: int = 10) -> str:
-    """Some of them, and how many there are."""
+    """Return the first values, and the number of all."""
     text = ", ".join(repr(one) if ", " in str(one) else str(one) for one in values[:most])
     return text + (f", … ({len(values):,} in all)" if len(values) > most else "")
 
 
-def times(factor: float) -> str:
-    """As many times, told as finely as it matters."""
+def ratio(factor: float) -> str:
+    """Format a ratio with two digits, or as a whole number from 100 on."""
     return f"{factor:,.0f} ×" if factor >= 100 else f"{factor:.2g} ×"
 
 
-def speed_ups(found: Mapping[str, SpeedUp], n_rows: int) -> None:
-    """Against brute-force 5-NN: counted and measured, the search alone and end to end."""
-    table(
+def print_speed_ups(found: Mapping[str, SpeedUp], n_rows: int) -> None:
+    """Print the speed-up over brute-force 5-NN: search alone, and end to end."""
+    print_table(
         f"Speed-up over brute-force 5-NN among {n_rows:,} rows",
         ("", "search only", "end to end"),
-        [(name, times(one.search_only), times(one.end_to_end)) for name, one in found.items()],
+        [(name, ratio(one.search_only), ratio(one.end_to_end)) for name, one in found.items()],
     )
 
 
-def confusion(classes: ndarray, counts: ndarray) -> None:
-    """Who is taken for whom: a matrix while it fits the screen, else what happens most often."""
+def print_confusion(classes: ndarray, counts: ndarray) -> None:
+    """Print the confusion matrix, or the most frequent confusions if it is too wide."""
     import numpy as np
 
     names = [str(label) for label in classes]
@@ -215,15 +215,17 @@ def confusion(classes: ndarray, counts: ndarray) -> None:
             (name, *(f"{count:,}" if count else "·" for count in row))
             for name, row in zip(names, counts, strict=True)
         ]
-        table("True classes (rows) and what they are taken for", ("", *names), rows)
+        print_table(
+            "Confusion matrix: true classes (rows), predicted classes (columns)", ("", *names), rows
+        )
         return
     wrong = counts - np.diag(np.diag(counts))
     order = [
         place for place in np.argsort(-wrong, axis=None, kind="stable")[:10] if wrong.flat[place]
     ]
     if not order:
-        say("\nno row is taken for another class")
+        print_line("\nno row is misclassified")
         return
     pairs = [np.unravel_index(place, wrong.shape) for place in order]
     rows = [(names[a], names[b], f"{wrong[a, b]:,}", f"{counts[a].sum():,}") for a, b in pairs]
-    table("Most frequent confusions", ("true class", "taken for", "rows", "of"), rows)
+    print_table("Most frequent confusions", ("true class", "predicted as", "rows", "of"), rows)

@@ -151,8 +151,8 @@ def with_current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from hopefold.specification import with_current_names
-    >>> with_current_names({"order": 2, "nudge": 0.1})
+    >>> from hopefold.specification import RENAMED, with_current_names
+    >>> with_current_names({"order": 2, **dict.fromkeys(RENAMED, 0.1)})
     {'order': 2, 'adversarial': 0.1}
 
     """

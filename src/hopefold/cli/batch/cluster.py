@@ -1,4 +1,4 @@
-"""Parts that are made by a Dask cluster, which may lose workers on the way."""
+"""Make parts on a Dask cluster, which may lose workers meanwhile."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from hopefold.errors import CannotWrite, DataNotFound, MissingPackage, NoCluster
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Seconds that a scheduler has to answer, and that it may be without any worker.
+#: Seconds for a scheduler to answer, and to be without any worker.
 ANSWERS_WITHIN, WORKERS_WITHIN = 10, 30
 
-#: The name of a cluster that is started here, for this work alone.
+#: The address that starts a cluster on this machine, for this run only.
 LOCAL = "local"
 
-GONE = "the Dask scheduler is gone: start it, and run this again; what is made stays."
+SCHEDULER_GONE = (
+    "the Dask scheduler has stopped: start it, and run this again; finished parts are kept."
+)
 
 
 def make_all(
-    parts: Sequence[Part], address: str, *, load: Callable[[], Any], wishes: Mapping[str, Any]
+    parts: Sequence[Part], address: str, *, load: Callable[[], Any], read_options: Mapping[str, Any]
 ) -> None:
-    """Make parts on a cluster; the first error ends the work, and what is made stays.
+    """Make parts on a cluster; the first error ends the run, and finished parts are kept.
 
-    The model is the result of one task: each worker gets it once, and if all that have it die it is
-    there again, which what is scattered would not be.
+    The model is the result of a task: each worker gets it once, and Dask recomputes it if all
+    workers that hold it die. Scattered data would be lost.
     """
     with _quiet(), _connect(address, len(parts)) as client:
         shared = client.submit(_itself, load(), pure=False)
-        futures = client.map(make, parts, model=shared, wishes=dict(wishes), pure=False)
+        futures = client.map(make, parts, model=shared, read_options=dict(read_options), pure=False)
         _wait(client, futures, {one.key: part for one, part in zip(futures, parts, strict=True)})
 
 
@@ -72,9 +74,9 @@ def _connect(address: str, n_parts: int) -> Iterator[Client]:
 
 
 def _answering(address: str, client: type[Client]) -> Client:
-    """A client of a scheduler, in time.
+    """Return a client of a scheduler, or raise an error after a time limit.
 
-    In a thread that may be left behind: who listens there and says nothing would be waited for.
+    It connects in a thread, which is abandoned if the other side accepts and never answers.
     """
     found: list[Any] = []
 
@@ -97,7 +99,7 @@ def _answering(address: str, client: type[Client]) -> Client:
 
 
 def _wait(client: Client, futures: Sequence[Any], parts: Mapping[str, Part]) -> None:
-    """Until all are done. A worker that dies is replaced by others, if there are any."""
+    """Wait until all parts are done; other workers take over the tasks of one that dies."""
     from distributed import as_completed
 
     coming, n_waiting = as_completed(futures, loop=client.loop), len(futures)
@@ -114,7 +116,7 @@ def _wait(client: Client, futures: Sequence[Any], parts: Mapping[str, Part]) -> 
             if now - served > WORKERS_WITHIN:
                 raise NoCluster(
                     f"the Dask cluster has had no worker for {WORKERS_WITHIN} s: start some (dask "
-                    "worker), and run this again; what is made stays."
+                    "worker), and run this again; finished parts are kept."
                 )
         if not done:
             time.sleep(0.02)
@@ -123,12 +125,12 @@ def _wait(client: Client, futures: Sequence[Any], parts: Mapping[str, Part]) -> 
 def _has_workers(client: Client) -> bool:
     try:
         return bool(client.scheduler_info(n_workers=1)["workers"])
-    except Exception:  # it is gone, and the futures will say so
+    except Exception:  # the scheduler has stopped: the futures raise it
         return False
 
 
 def _result(future: Any, part: Part) -> None:
-    """What went wrong on a worker, in words for the one who has asked for the part."""
+    """Raise errors of a worker again, as errors that the user can act on."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -138,26 +140,26 @@ def _result(future: Any, part: Part) -> None:
         future.result()
     except (DataNotFound, CannotWrite, FileNotFoundError) as error:
         raise type(error)(
-            f"{error} That is what a worker says: all workers have to see the same folders."
+            f"{error} A worker reports this: all workers must have access to the same folders."
         ) from error
     except KilledWorker as error:
         n_died = error.allowed_failures + 1
         raise NoCluster(
-            f"{part.name} is given up, {n_died} worker{'s' * (n_died > 1)} died over it: give them "
-            "more memory, or make the file smaller, and run this again; what is made stays."
+            f"{part.name} has failed, {n_died} worker{'s' * (n_died > 1)} died over it: give them "
+            "more memory, or make the file smaller, and run this again; finished parts are kept."
         ) from error
     except (CancelledError, CommClosedError) as error:
-        raise NoCluster(GONE) from error
+        raise NoCluster(SCHEDULER_GONE) from error
     except ImportError as error:
         raise MissingPackage(
-            f"a worker cannot work ({error}): install the same hopefold there, "
+            f"a worker lacks a package ({error}): install the same hopefold there, "
             "pip install 'hopefold[cli,dask]'."
         ) from error
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What a cluster logs of itself is not for the user of a command; its errors are told."""
+    """Turn off the log messages of the cluster; its errors are still raised."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

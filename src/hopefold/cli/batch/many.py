@@ -1,4 +1,4 @@
-"""Many files at once: what is missing in the output folder is made, here or on a cluster."""
+"""Many input files: make the missing parts of the output folder, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 import hopefold
 from hopefold.cli import outputs, reading, shown
-from hopefold.cli.batch.parts import Made, Part, find_inputs, look_at, make, plan
+from hopefold.cli.batch.parts import Made, Part, find_inputs, make, plan, read_note
 from hopefold.errors import CannotWrite, InvalidParameter, NoSuchFolder
 
-#: Written last: where it is, all parts are. Readers of Parquet folders pass over such a name.
+#: Written last: if it exists, all parts do. Readers of Parquet folders ignore such a name.
 MANIFEST = "_manifest.json"
 
-#: What a write that was killed may have left (`hopefold.persistence.store.write_atomically`).
+#: Temporary file of a killed write (`hopefold.persistence.store.write_atomically`).
 LEFT_BEHIND = re.compile(r"\.[0-9a-f]{8}-[0-9a-f]{12}\.part")
 
 
 def is_many(data: Path, output: Path) -> bool:
-    """Are many files meant: a pattern, or a folder whose results go to a folder?"""
+    """Whether the data are many files: a pattern, or a folder with a folder as output."""
     if data.is_dir():
         return output != outputs.STDOUT and output.suffix.lower() not in outputs.TABLES
     return reading.is_pattern(data)
@@ -36,13 +36,13 @@ def work(
     dask: str | None,
     *,
     force: bool,
-    wishes: Mapping[str, Any],
+    read_options: Mapping[str, Any],
 ) -> None:
-    """Make every part that is not there yet, then the manifest."""
+    """Make all missing parts, then the manifest."""
     _check_folder(folder)
     reading.check_file(model)
     base, files = find_inputs(data)
-    options = {name: value for name, value in wishes.items() if value}
+    options = {name: value for name, value in read_options.items() if value}
     note = {"verb": verb, "model": _checksum(model), "options": options}
     parts = plan(base, files, folder, note)
     missing = _missing(folder, parts, note, force=force)
@@ -51,21 +51,27 @@ def work(
         if dask is None:
             fitted = reading.load_model(model)
             for part in missing:
-                make(part, model=fitted, wishes=wishes)
+                make(part, model=fitted, read_options=read_options)
         else:
             from hopefold.cli.batch.cluster import make_all
 
-            make_all(missing, dask, load=lambda: reading.load_model(model), wishes=wishes)
+            make_all(
+                missing, dask, load=lambda: reading.load_model(model), read_options=read_options
+            )
     _finish(folder, parts, note, n_made=len(missing), model=model)
 
 
 def _check_folder(folder: Path) -> None:
     if folder == outputs.STDOUT:
-        raise InvalidParameter("many files become many: give a folder for them (-o FOLDER).")
+        raise InvalidParameter(
+            "many input files give many output files: name a folder (-o FOLDER)."
+        )
     if folder.is_dir():
         return
     if folder.exists() or folder.suffix.lower() in outputs.TABLES:
-        raise InvalidParameter(f"many files become many, and {folder} is one: give a folder (-o).")
+        raise InvalidParameter(
+            f"many input files give many output files, not one ({folder}): name a folder (-o)."
+        )
     if not folder.resolve().parent.is_dir():
         raise NoSuchFolder(f"cannot make {folder}: make the folder {folder.parent} first.")
 
@@ -73,9 +79,9 @@ def _check_folder(folder: Path) -> None:
 def _missing(
     folder: Path, parts: Sequence[Part], note: Mapping[str, Any], *, force: bool
 ) -> list[Part]:
-    """The parts that are not there, if all that is there is of this run.
+    """Return the missing parts; raise an error if the folder has files of another run.
 
-    What is of another run of hopefold makes way if it must (``force``); what is not ours never.
+    With ``force``, files of another run of hopefold are deleted; other files never are.
     """
     by_target = {part.target: part for part in parts}
     done, others = set(), []
@@ -85,15 +91,16 @@ def _missing(
             others.append(path)
             if not (force and _is_ours(path)):
                 raise InvalidParameter(
-                    f"{folder} is of another run: {path.relative_to(folder.resolve())} {why}. "
+                    f"{folder} has files of another run: "
+                    f"{path.relative_to(folder.resolve())} {why}. "
                     "Choose an empty folder"
-                    + (", or begin anew with --force." if _is_ours(path) else ".")
+                    + (", or start over with --force." if _is_ours(path) else ".")
                 )
-        elif wanted is not None and look_at(path) is not None:
+        elif wanted is not None and read_note(path) is not None:
             done.add(path)
     missing = [part for part in parts if part.target not in done]
     if missing:
-        others.append(folder.resolve() / MANIFEST)  # what it says is not so until the end
+        others.append(folder.resolve() / MANIFEST)  # it is not valid until all parts are made
     for path in others:
         path.unlink(missing_ok=True)
     return missing
@@ -108,31 +115,31 @@ def _files_in(folder: Path) -> Iterator[Path]:
 def _is_ours(path: Path) -> bool:
     if path.name == MANIFEST:
         return _read_manifest(path) is not None
-    made = look_at(path)
+    made = read_note(path)
     return made is not None and made.note is not None
 
 
 def _why_other(path: Path, wanted: Part | None, note: Mapping[str, Any]) -> str | None:
-    """Why a file is not of this run; ``None`` if it is, or is not whole."""
+    """Return why a file is not of this run; ``None`` if it is, or if it is not complete."""
     if path.name == MANIFEST:
         return _difference(_read_manifest(path), note)
-    made = look_at(path)
+    made = read_note(path)
     if wanted is None:
         ours = made is not None and made.note is not None
-        return "is of an input that is not given" if ours else "is nothing that it would write"
+        return "is for an input that is not given" if ours else "was not written by hopefold"
     return None if made is None else _difference(made.note, wanted.note)
 
 
 def _difference(found: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> str | None:
     if found is None:
-        return "is nothing that hopefold has written"
+        return "was not written by hopefold"
     differs = [name for name, value in wanted.items() if found.get(name) != value]
     words = {
-        "verb": f"is by {found.get('verb')}",
-        "model": "is by another model",
-        "options": f"is made with other options ({json.dumps(found.get('options'))})",
+        "verb": f"was made by {found.get('verb')}",
+        "model": "was made by another model",
+        "options": f"was made with other options ({json.dumps(found.get('options'))})",
     }
-    return words.get(differs[0], "is of an input that has changed since") if differs else None
+    return words.get(differs[0], "is for an input that has changed since") if differs else None
 
 
 def _read_manifest(path: Path) -> dict[str, Any] | None:
@@ -144,7 +151,7 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
 
 
 def _make_folders(folder: Path, parts: Sequence[Part]) -> None:
-    """Here and not by workers: one that sees other folders is to say so."""
+    """Make the folders here: a worker without access to them must fail."""
     with outputs.writing(folder):
         for place in {folder.resolve(), *(part.target.parent for part in parts)}:
             place.mkdir(parents=True, exist_ok=True)
@@ -153,7 +160,7 @@ def _make_folders(folder: Path, parts: Sequence[Part]) -> None:
 def _finish(
     folder: Path, parts: Sequence[Part], note: Mapping[str, Any], *, n_made: int, model: Path
 ) -> None:
-    """Look at every part once more, as the next one will who reads them, and write the manifest."""
+    """Read every part back, and write the manifest."""
     made = [_seen(part) for part in parts]
     n_rows = sum(one.n_rows for one in made)
     n_left_out = sum(one.n_left_out for one in made)
@@ -174,16 +181,16 @@ def _finish(
     }
     outputs.write(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     if n_left_out:
-        shown.tell(f"hopefold: {n_left_out:,} rows with missing values left out.")
-    there = f", {len(parts) - n_made:,} of them there before" if n_made < len(parts) else ""
-    shown.say(f"wrote {folder} ({n_rows:,} rows in {len(parts):,} parts{there})")
+        shown.print_remark(f"hopefold: {n_left_out:,} rows with missing values left out.")
+    there = f", {len(parts) - n_made:,} of them already existed" if n_made < len(parts) else ""
+    shown.print_line(f"wrote {folder} ({n_rows:,} rows in {len(parts):,} parts{there})")
 
 
 def _seen(part: Part) -> Made:
-    made = look_at(part.target)
+    made = read_note(part.target)
     if made is None:
         raise CannotWrite(
-            f"{part.target} was written by a worker and cannot be seen from here: give the cluster "
+            f"{part.target} was written by a worker and is not visible here: give the cluster "
             "a folder that all machines share."
         )
     return made

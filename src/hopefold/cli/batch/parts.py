@@ -1,8 +1,8 @@
-"""Many files in, a part for each out: which there are, which are done, and how one is made.
+"""Parts: one output file per input file, and how one is made.
 
-A part is a Parquet file that carries a note of what it is made of: the verb, the model's checksum,
-the options, the input with its size and time. So a folder tells by itself what is missing in it
-and what is not of this run, whenever and wherever the work was broken off.
+A part is a Parquet file with a note in its metadata: the verb, the checksum of the model, the
+options, and the name, size and time of the input. The notes show which parts of a folder are
+missing and which belong to another run, so an interrupted run can resume.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 from hopefold.cli import outputs, reading, results
 from hopefold.errors import DataNotFound, InvalidInput, InvalidParameter
 
-#: Where the note lies in a part, and beside it how many rows had gaps.
+#: Metadata keys of the note, and of the number of rows left out.
 NOTE, LEFT_OUT = "hopefold", "hopefold.left_out"
 
 
 @dataclass(frozen=True)
 class Part:
-    """An input, what becomes of it, and the note that says so."""
+    """An input file, its output file, and the note in the output."""
 
-    #: Paths that are whole, as workers may be in another folder, and the input's name for people.
+    #: Absolute paths, as workers may run in another folder, and a short name of the input.
     source: Path
     target: Path
     name: str
@@ -32,7 +32,7 @@ class Part:
 
 
 class Made(NamedTuple):
-    """A part that is there: its note, if it has one, and its rows."""
+    """An existing part: its note, if it has one, and its number of rows."""
 
     note: dict[str, Any] | None
     n_rows: int
@@ -40,7 +40,7 @@ class Made(NamedTuple):
 
 
 def find_inputs(data: Path) -> tuple[Path, list[Path]]:
-    """The files that a pattern, a folder or a path means, and the folder they are named from."""
+    """Return the files of a pattern, a folder or a path, and the folder their names start from."""
     from hopefold.data.sources import READERS
 
     if data.is_file():
@@ -63,13 +63,13 @@ def find_inputs(data: Path) -> tuple[Path, list[Path]]:
     strange = [path for path in files if not path.name.lower().endswith(tuple(READERS))]
     if strange:
         raise InvalidInput(
-            f"{strange[0]} tells no kind of table: give files that end in {', '.join(READERS)}."
+            f"{strange[0]} has no known extension: give files that end in {', '.join(READERS)}."
         )
     return base, files
 
 
 def plan(base: Path, files: Sequence[Path], folder: Path, note: Mapping[str, Any]) -> list[Part]:
-    """A part for each input, named after it."""
+    """Return one part per input, named after it."""
     parts = []
     for path in files:
         name = path.relative_to(base).as_posix()
@@ -85,30 +85,30 @@ def plan(base: Path, files: Sequence[Path], folder: Path, note: Mapping[str, Any
             )
         if folder.resolve() in part.source.parents:
             raise InvalidParameter(
-                f"{folder} is to be written to, but {part.name} is read from it: choose a folder "
-                "apart from the inputs."
+                f"{folder} is the output folder, but {part.name} is read from it: choose a folder "
+                "without inputs."
             )
     return parts
 
 
-def make(part: Part, *, model: Any, wishes: Mapping[str, Any]) -> str:
-    """Make one part, whole or not at all. What a worker does."""
+def make(part: Part, *, model: Any, read_options: Mapping[str, Any]) -> str:
+    """Make one part, whole or not at all; this runs on a worker."""
     from hopefold.persistence.store import write_atomically
 
-    table = reading.read_for(model, part.source, may_be_empty=True, **wishes)
-    said = results.RESULTS[part.note["verb"]](model, table)
-    columns, _ = results.with_ids(table, said)
+    table = reading.read_for(model, part.source, may_be_empty=True, **read_options)
+    found = results.RESULTS[part.note["verb"]](model, table)
+    columns, _ = results.with_ids(table, found)
     if any(part.note[name] != value for name, value in _state(part.source).items()):
         raise InvalidInput(
-            f"{part.source} has changed since the work began: run again when nobody writes it."
+            f"{part.source} has changed during the run: run again when it is no longer written to."
         )
     notes = {NOTE: json.dumps(part.note), LEFT_OUT: str(table.n_dropped)}
     write_atomically(part.target, outputs.parquet_with_notes(columns, notes))
     return part.name
 
 
-def look_at(path: Path) -> Made | None:
-    """What a Parquet file says of itself at its end; ``None`` if it is not whole."""
+def read_note(path: Path) -> Made | None:
+    """Read the note of a Parquet file; return ``None`` if the file is not complete."""
     from pyarrow import parquet  # type: ignore[import-untyped]
 
     try:
@@ -124,6 +124,6 @@ def look_at(path: Path) -> Made | None:
 
 
 def _state(path: Path) -> dict[str, int]:
-    """By what an input is known to be the same: its bytes, and when they were written."""
+    """Return what identifies the state of an input: its size and its time."""
     found = path.stat()
     return {"bytes": found.st_size, "modified_ns": found.st_mtime_ns}

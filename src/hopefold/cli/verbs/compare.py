@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method makes of the split."""
+    """The results of a method on the split."""
 
     name: str
     points: ndarray
     exemplars: ndarray | None
-    mistaken: ndarray
+    misclassified: ndarray
     knn_error: float
     kept: int
     seconds: float
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from, and rows to judge by."""
+    """Training rows and test rows."""
 
     train: Table
     test: Table
@@ -52,14 +52,14 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="May be repeated; default: all of them.", autocompletion=options.complete_method
+            help="May be repeated; default: all methods.", autocompletion=options.complete_method
         ),
     ] = None,
     test_fraction: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the rows to judge by.")
+        float, typer.Option(metavar="SHARE", help="Fraction of the rows that is the test set.")
     ] = 0.3,
     max_epochs: Annotated[
-        int | None, typer.Option(min=1, help="For those that learn in epochs.")
+        int | None, typer.Option(min=1, help="For methods that train in epochs.")
     ] = None,
     random_state: options.Seed = 0,
     ids: options.Ids = None,
@@ -70,7 +70,7 @@ def compare(
 ) -> None:
     """Fit HOPE, S-HOPE and baselines to the same rows.
 
-    A table of their errors, and a picture of their maps side by side.
+    Prints a table of their errors, and draws their maps side by side.
     """
     kinds = [options.find_method(name) for name in method or _usual_order()]
     outputs.check_target(output, outputs.PICTURES, force=force, reads=[data])
@@ -79,16 +79,16 @@ def compare(
     table = read(data, label, ids=ids, drop=drop, encode=encode, missing=missing)
     split = _split(table, test_fraction, random_state)
     n_train, n_test = split.train.X.shape[0], split.test.X.shape[0]
-    shown.say(f"{data}: {n_train:,} rows to learn from, {n_test:,} to judge by")
+    shown.print_line(f"{data}: {n_train:,} training rows, {n_test:,} test rows")
     settings = {"random_state": random_state, "max_epochs": max_epochs}
     outcomes = [_run(kind, settings, split) for kind in _with_progress(kinds)]
     _show(outcomes, split)
     _draw(outcomes, split, output, str(data))
-    shown.say(f"wrote {output} ({outputs.size(output)})")
+    shown.print_line(f"wrote {output} ({outputs.size(output)})")
 
 
 def _usual_order() -> list[str]:
-    """S-HOPE and HOPE first."""
+    """Return all methods, S-HOPE and HOPE first."""
     return sorted(options.methods(), key=lambda name: (name != "shope", name != "hope", name))
 
 
@@ -105,8 +105,8 @@ def _split(table: Table, test_fraction: float, seed: int) -> Split:
     if counts.min() < 2:
         rare = classes[counts.argmin()]
         raise InvalidInput(
-            f"class {rare!s} has one row, which cannot be both learned from and judged by: give "
-            "more, or drop it."
+            f"class {rare!s} has one row, which cannot be in the training set and in the test set: "
+            "add rows, or drop it."
         )
     try:
         _, test = train_test_split(
@@ -115,7 +115,7 @@ def _split(table: Table, test_fraction: float, seed: int) -> Split:
     except ValueError as error:
         raise InvalidParameter(
             f"--test-fraction {test_fraction} of {len(y)} rows leaves too few for {len(classes)} "
-            "classes on one of the sides: choose another share."
+            "classes in one of the sets: choose another fraction."
         ) from error
     tested = np.isin(np.arange(len(y)), test)
     return Split(some_rows(table, ~tested), some_rows(table, tested))
@@ -174,14 +174,14 @@ def _show(outcomes: list[Outcome], split: Split) -> None:
     rows += [
         (
             one.name,
-            shown.percent(one.mistaken.mean()),
+            shown.percent(one.misclassified.mean()),
             shown.percent(one.knn_error),
             f"{one.kept:,}",
             f"{one.seconds:.1f}",
         )
         for one in outcomes
     ]
-    shown.table(
+    shown.print_table(
         "Test error in two dimensions",
         ("", "predict", "5-NN", "bytes kept", "seconds"),
         rows,
@@ -198,11 +198,11 @@ def _draw(outcomes: list[Outcome], split: Split, output: Path, data: str) -> Non
             one.points,
             np.asarray(split.test.y),
             one.exemplars,
-            one.mistaken,
-            f"{one.name}: {shown.percent(one.mistaken.mean())}",
+            one.misclassified,
+            f"{one.name}: {shown.percent(one.misclassified.mean())}",
         )
         for one in outcomes
     ]
     n_columns = min(len(panels), 4 if len(panels) > 6 else 3)
-    title = f"{data}: rows that the maps have not seen, and test errors"
+    title = f"{data}: test rows in the maps, and test errors"
     outputs.write_figure(output, draw_maps(panels, title=title, n_columns=n_columns), dpi=100)

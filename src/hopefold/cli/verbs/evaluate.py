@@ -1,4 +1,4 @@
-"""``hopefold evaluate``: how good a model is on rows, labelled if it can be, and what it saves."""
+"""``hopefold evaluate``: errors, calibration and speed-ups of a model on a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hopefold.data.tables import Table
     from hopefold.evaluation import Calibration, SpeedUp
 
-#: Rows that are judged by brute force, at the most: its cost grows with their square.
+#: Maximum number of rows for brute-force neighbours, whose cost is quadratic.
 BRUTE_FORCE_ROWS = 2_000
 
 
@@ -29,8 +29,8 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="DATA",
-            help="The rows that the model learned from: k-NN compares with these. Without them, "
-            "with the other rows of DATA.",
+            help="The training rows: k-NN compares with these. Without them, with the other rows "
+            "of DATA.",
         ),
     ] = None,
     ids: options.Ids = None,
@@ -39,83 +39,91 @@ def evaluate(
     ignore_extra: options.IgnoreExtra = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="The same as JSON, to a .json file."),
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Also write the results to a .json file."
+        ),
     ] = None,
     force: options.Force = False,
 ) -> None:
     """Show errors, confusion, calibration and speed-ups.
 
-    Of a model without labels: how far its neighbours can be trusted, and what five neighbours in
-    the map say of labels that it has not seen.
+    For a model without labels: the trustworthiness of its neighbours, and the error of 5-NN in the
+    map on labels that the model has not seen.
     """
     if output is not None:
         outputs.check_target(output, (".json",), force=force, reads=[model, data])
     if training is not None and training.exists() and data.exists() and training.samefile(data):
         raise InvalidParameter(
-            "--training names the very rows that are judged, each of which would be its own "
-            "neighbour: leave it out, and each is judged by the others."
+            "--training names the rows that are evaluated, and each would be its own neighbour: "
+            "leave it out, and each row is compared with the others."
         )
     fitted = reading.load_model(model)
-    wishes: dict[str, Any] = {
+    read_options: dict[str, Any] = {
         "ids": ids,
         "drop": drop,
         "missing": missing,
         "ignore_extra": ignore_extra,
     }
-    table = reading.read_for(fitted, data, label, **wishes)
+    table = reading.read_for(fitted, data, label, **read_options)
     references = None
     if training is not None:
-        references = reading.read_for(fitted, training, label, **wishes)
+        references = reading.read_for(fitted, training, label, **read_options)
         references = reading.labelled(fitted, references, training)
     n_rows = table.X.shape[0]
-    shown.say(f"{shown.title_of(fitted)} ({model}) on {data}: {n_rows:,} rows")
-    found = _learned_from(fitted, table) | _neighbours(fitted, table)
+    shown.print_line(f"{shown.title_of(fitted)} ({model}) on {data}: {n_rows:,} rows")
+    found = _share_learned(fitted, table) | _trustworthiness(fitted, table)
     if len(fitted.classes_) or table.y is not None:
         table = reading.labelled(fitted, table, data)
-        _tell_unlabelled(n_rows - table.X.shape[0])
+        _print_unlabelled(n_rows - table.X.shape[0])
         found |= _errors(fitted, table, references)
     else:
-        shown.say(f"\n{data} has no labels that are known: --label COLUMN judges the map by some.")
+        shown.print_line(
+            f"\n{data} has no known labels: name a column with --label COLUMN for errors."
+        )
     if len(fitted.classes_):
-        found |= _judged(fitted, table)
+        found |= _confusion_and_calibration(fitted, table)
         speed = _speed_ups(fitted, table, references or table)
         found["speed_ups"] = {name: one._asdict() for name, one in speed.items()}
     if output is not None:
         outputs.write(output, (json.dumps(found, indent=2) + "\n").encode())
-        shown.say(f"\nwrote {output}")
+        shown.print_line(f"\nwrote {output}")
 
 
-def _learned_from(fitted: Any, table: Table) -> dict[str, Any]:
-    """Rows that the model has learned from flatter it: that is told."""
+def _share_learned(fitted: Any, table: Table) -> dict[str, Any]:
+    """Print how many rows are training rows: on these, errors are too low."""
     from hopefold.evaluation import share_learned
 
     share = share_learned(fitted, table.X)
     if share is None:
-        shown.say("(rows that it has learned from would flatter it)")
+        shown.print_line("(on training rows the errors would be too low)")
     elif share:
-        shown.say(f"About {share:.0%} of these rows were learned from: they flatter the model.")
+        shown.print_line(
+            f"About {share:.0%} of these rows are training rows: on them, errors are too low."
+        )
     return {"share_learned": share}
 
 
-def _neighbours(fitted: Any, table: Table) -> dict[str, Any]:
-    """How far neighbours in the map are neighbours, where they were to be kept."""
+def _trustworthiness(fitted: Any, table: Table) -> dict[str, Any]:
+    """Print the trustworthiness of the neighbours, if they were part of the loss."""
     from hopefold.evaluation import trustworthiness
 
     if not getattr(fitted, "structure_", 0):
         return {}
     found = trustworthiness(fitted, table.X, fitted.transform(table))
     if found is not None:
-        shown.say(f"trustworthiness {found:.3f} of 1: so far are neighbours in the map neighbours.")
+        shown.print_line(
+            f"trustworthiness {found:.3f} of 1: how many neighbours in the map are true neighbours."
+        )
     return {"trustworthiness": found}
 
 
-def _tell_unlabelled(n_rows: int) -> None:
+def _print_unlabelled(n_rows: int) -> None:
     if n_rows:
-        shown.say(f"{n_rows:,} of them have no label, and are not judged.")
+        shown.print_line(f"{n_rows:,} of them have no label, and are left out of the errors.")
 
 
 def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, Any]:
-    """Against the model's own references, and of 5-NN in the map and in all columns."""
+    """Print the error of the model, and of 5-NN in the map and in all columns."""
     import numpy as np
     from scipy import sparse
 
@@ -152,13 +160,13 @@ def _errors(fitted: Any, table: Table, references: Table | None) -> dict[str, An
     }
     rows = [(names[name], shown.percent(error)) for name, error in errors.items()]
     if not len(fitted.classes_):
-        shown.say("The fit never saw the labels that it is judged by here.")
-    shown.table(f"Errors; 5-NN among {among}", ("", "error"), rows)
+        shown.print_line("These labels were not used in the fit.")
+    shown.print_table(f"Errors; 5-NN among {among}", ("", "error"), rows)
     return {"n_rows": len(y), "errors": errors}
 
 
-def _judged(fitted: Any, table: Table) -> dict[str, Any]:
-    """Who is taken for whom, and how far the probabilities can be believed."""
+def _confusion_and_calibration(fitted: Any, table: Table) -> dict[str, Any]:
+    """Print the confusion matrix and the calibration of the probabilities."""
     import numpy as np
     from sklearn.metrics import confusion_matrix
 
@@ -169,9 +177,9 @@ def _judged(fitted: Any, table: Table) -> dict[str, Any]:
     true = np.asarray(table.y)
     strange = ~np.isin(true, fitted.classes_)
     if strange.any():
-        shown.say(
-            f"\n{strange.sum():,} rows are of classes that the model does not know "
-            f"({shown.listed(np.unique(true[strange]).tolist())}): all of them are errors."
+        shown.print_line(
+            f"\n{strange.sum():,} rows are of classes unknown to the model "
+            f"({shown.listed(np.unique(true[strange]).tolist())}): all of them count as errors."
         )
     known = fitted.classes_.tolist()
     places = {label: place for place, label in enumerate(known)}
@@ -180,7 +188,7 @@ def _judged(fitted: Any, table: Table) -> dict[str, Any]:
         [places[label] for label in named[~strange].tolist()],
         labels=range(len(known)),
     )
-    shown.confusion(fitted.classes_, counts)
+    shown.print_confusion(fitted.classes_, counts)
     found = calibration(shares.max(axis=1), named == true)
     _show_calibration(found)
     return {
@@ -197,10 +205,13 @@ def _judged(fitted: Any, table: Table) -> dict[str, Any]:
 
 def _show_calibration(found: Calibration) -> None:
     bins = zip(found.promised, found.came_true, found.counts, strict=True)
-    shown.table(
+    shown.print_table(
         f"Calibration: off by {shown.percent(found.error)} on average",
-        ("probability told, %", "came true, %", "rows"),
-        [(f"{100 * told:.1f}", f"{100 * true:.1f}", f"{count:,}") for told, true, count in bins],
+        ("predicted probability, %", "observed frequency, %", "rows"),
+        [
+            (f"{100 * predicted:.1f}", f"{100 * true:.1f}", f"{count:,}")
+            for predicted, true, count in bins
+        ],
     )
 
 
@@ -213,5 +224,5 @@ def _speed_ups(fitted: Any, table: Table, references: Table) -> dict[str, SpeedU
         "by multiply-adds": counted_speed_up(fitted, n_rows),
         "by the clock, here": measured_speed_up(fitted, references.X, labels, new),
     }
-    shown.speed_ups(found, n_rows)
+    shown.print_speed_ups(found, n_rows)
     return found

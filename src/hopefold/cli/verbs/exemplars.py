@@ -1,4 +1,4 @@
-"""``hopefold exemplars``: the compressed data set, in the user's own units."""
+"""``hopefold exemplars``: the compressed data set, in the original units."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def exemplars(
     image_shape: options.ImageShape = None,
     force: options.Force = False,
 ) -> None:
-    """Write the exemplars: a table in your units, or images."""
+    """Write the exemplars: a table in the original units, or images."""
     outputs.check_target(output, (*outputs.TABLES, *outputs.PICTURES), force=force, reads=[model])
     shape = options.image_shape(image_shape)
     fitted = reading.load_model(model)
@@ -52,7 +52,9 @@ def exemplars(
         outputs.write_table(output, columns, arrays)
     if output != outputs.STDOUT:
         what = "landmarks" if fitted.exemplar_labels_ is None else "exemplars"
-        shown.say(f"wrote {output} ({len(fitted.exemplars_)} {what}, {outputs.size(output)})")
+        shown.print_line(
+            f"wrote {output} ({len(fitted.exemplars_)} {what}, {outputs.size(output)})"
+        )
 
 
 def _draw(fitted: Any, shape: tuple[int, int] | None, output: Path) -> None:
@@ -62,7 +64,7 @@ def _draw(fitted: Any, shape: tuple[int, int] | None, output: Path) -> None:
     shape = shape or reading.columns_of(fitted).image_shape or getattr(fitted, "image_shape", None)
     if shape is None or math.prod(shape) != n_features:
         side = math.isqrt(n_features)
-        square = f"; {side} × {side} would do" if side**2 == n_features else ""
+        square = f"; {side} × {side} would fit" if side**2 == n_features else ""
         raise InvalidParameter(
             f"a gallery needs the size of the images, whose pixels are the {n_features} features"
             f"{square}: give --image-shape HEIGHT,WIDTH, or write a table ({output.stem}.csv)."

@@ -1,4 +1,4 @@
-"""``hopefold export``: a model for places without hopefold."""
+"""``hopefold export``: a model for use without hopefold."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def export(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="Ends in .onnx or .c.")
     ],
-    as_c: Annotated[bool, typer.Option("--c", help="One file of C, as .c says.")] = False,
+    as_c: Annotated[bool, typer.Option("--c", help="One file of C, as with .c.")] = False,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="DATA",
-            help="Rows that the export is checked with, 1,000 at the most; default: the exemplars "
-            f"with noise. {options.TABLES_READ}",
+            help="Rows to check the export with, at most 1,000; default: the exemplars with noise. "
+            f" {options.TABLES_READ}",
         ),
     ] = None,
     drop: options.Drop = None,
@@ -32,7 +32,7 @@ def export(
     ignore_extra: options.IgnoreExtra = False,
     force: options.Force = False,
 ) -> None:
-    """Write a model as an ONNX graph or as C, if it answers the same there."""
+    """Write a model as an ONNX graph or as C, and check that it gives the same results."""
     if as_c and output.suffix.lower() != ".c":
         raise InvalidParameter(f"cannot write {output} as C: give it a name that ends in .c.")
     reads = [model] if data is None else [model, data]
@@ -48,6 +48,6 @@ def export(
         )
     with outputs.writing(output):
         written = write(fitted, output, table)
-    shown.say(f"wrote {output} ({outputs.size(output)})")
+    shown.print_line(f"wrote {output} ({outputs.size(output)})")
     if written.parity is not None:
-        shown.say(str(written.parity))
+        shown.print_line(str(written.parity))

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @options.with_parameters
 def fit(
     data: options.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="To write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")
+    ],
     label: options.Label = None,
     method: Annotated[
         str,
@@ -38,9 +40,7 @@ def fit(
     missing: options.Missing = None,
     unlabelled: Annotated[
         bool,
-        typer.Option(
-            "--unlabelled", help="Learn from rows alone; a column that --label names is left out."
-        ),
+        typer.Option("--unlabelled", help="Fit without labels; the column of --label is left out."),
     ] = False,
     force: options.Force = False,
     **parameters: Any,
@@ -53,24 +53,24 @@ def fit(
 
     group = current_process_group()
     group.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
-    wishes = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
+    read_options = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
     if unlabelled and METHODS[kind].parameter("missing_label") is None:
         raise InvalidParameter(
             f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
         )
     if unlabelled and "missing_label" in settings:
         raise InvalidParameter(
-            "--unlabelled learns without any label, --missing-label from some: choose one of them."
+            "--unlabelled fits without labels, --missing-label with some: choose one of them."
         )
     table: Table | None = None
     if reading.is_read_in_parts(data, several=group.size > 1):
-        aside = {**wishes, "image_shape": shape, "unlabelled": unlabelled and label}
-        group.together(lambda: check_wishes(data, label or unlabelled, aside))
+        aside = {**read_options, "image_shape": shape, "unlabelled": unlabelled and label}
+        group.together(lambda: check_options_for_parts(data, label or unlabelled, aside))
         model = make(kind, settings)
     else:
-        wishes |= {"labelled": not unlabelled}
-        wishes["missing_labels"] = settings.get("missing_label", ()) is None
-        table = group.together(lambda: read(data, label, shape=shape, **wishes))
+        read_options |= {"labelled": not unlabelled}
+        read_options["missing_labels"] = settings.get("missing_label", ()) is None
+        table = group.together(lambda: read(data, label, shape=shape, **read_options))
         model = make(kind, settings, table)
     start = time.perf_counter()
     model.fit(table) if table is not None else model.fit(str(data), label)
@@ -80,43 +80,43 @@ def fit(
     with outputs.writing(output):
         model.save(output)
     if settings.get("checkpoint") is not None:
-        Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model is safe
-    shown.summary(model, table, str(data), seconds)
-    shown.say(f"wrote {output} ({outputs.size(output)})")
+        Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model has been written
+    shown.print_summary(model, table, str(data), seconds)
+    shown.print_line(f"wrote {output} ({outputs.size(output)})")
 
 
 def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> None:
-    """Is there room for the model, and for the checkpoint beside it?"""
+    """Check that the model and the checkpoint can be written."""
     outputs.check_target(output, force=force, reads=[data])
     if checkpoint is None:
         return
     for other, what in ((output, "the model"), (data, "the data")):
         if Path(str(checkpoint)).resolve() == other.resolve():
             raise InvalidParameter(
-                f"--checkpoint {checkpoint} is where {what} is: give it a name of its own."
+                f"--checkpoint {checkpoint} is the file of {what}: choose another name."
             )
 
 
-def check_wishes(data: Path, label: object, wishes: Mapping[str, Any]) -> None:
-    """Files that are read in parts are learned from as they are."""
+def check_options_for_parts(data: Path, label: object, read_options: Mapping[str, Any]) -> None:
+    """Refuse options that need the whole table in memory."""
     if not label:
         raise InvalidInput(f"name the label column of {data}: --label COLUMN.")
-    if strange := [name for name, value in wishes.items() if value]:
+    if strange := [name for name, value in read_options.items() if value]:
         raise InvalidParameter(
-            f"{data} is read in parts, and all columns but the label are features: leave out "
+            f"{data} is read in parts, with all columns but the label as features: leave out "
             f"--{strange[0].removesuffix('s').replace('_', '-')}, or give one file."
         )
 
 
 def read(
-    data: Path, label: str | None, *, shape: tuple[int, int] | None = None, **wishes: Any
+    data: Path, label: str | None, *, shape: tuple[int, int] | None = None, **read_options: Any
 ) -> Table:
-    """A table to learn from, with labels; columns may be pixels of images."""
+    """Read a table for a fit, with labels; columns may be pixels of images."""
     from hopefold.data.tables import read_table
 
-    ids, drop = (wishes.pop(name, None) or () for name in ("ids", "drop"))
-    table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **wishes)
-    if wishes.get("labelled", True):
+    ids, drop = (read_options.pop(name, None) or () for name in ("ids", "drop"))
+    table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **read_options)
+    if read_options.get("labelled", True):
         _check_classes(reading.labels_of(table, data), data)
     if shape is not None and table.image_shape is None:
         from hopefold.data.validation import check_pixels
@@ -128,7 +128,7 @@ def read(
 
 
 def _check_classes(y: ndarray, data: Path) -> None:
-    """Labels name classes; a measurement is no class."""
+    """Check that the labels are classes, not measurements."""
     if y.dtype.kind == "f" and (y % 1 != 0).any():
         shown_values = ", ".join(str(value) for value in y[:3])
         raise InvalidInput(
@@ -138,7 +138,7 @@ def _check_classes(y: ndarray, data: Path) -> None:
 
 
 def make(kind: str, settings: Mapping[str, Any], table: Table | None = None) -> Any:
-    """The estimator; what it has to know of the table is told."""
+    """Return the estimator with its settings, and with the image shape of the table."""
     settings = dict(settings)
     if table is not None and METHODS[kind].parameter("image_shape") is not None:
         settings["image_shape"] = table.image_shape
@@ -148,7 +148,7 @@ def make(kind: str, settings: Mapping[str, Any], table: Table | None = None) -> 
 
 
 def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
-    """Weights of the labels themselves: on the command line all of them are text."""
+    """Return the weights by label: on the command line every label is text."""
     import numpy as np
 
     if table.y is None:
@@ -158,7 +158,7 @@ def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
     for name in weights:
         if name not in labels:
             raise InvalidParameter(
-                f"--class-weight names {name!r}, which is no label: choose of "
+                f"--class-weight names {name!r}, which is not a label: choose from "
                 f"{', '.join(list(labels)[:10])}."
             )
     return {labels[name]: weight for name, weight in weights.items()}

@@ -1,4 +1,4 @@
-"""``hopefold info``: what is in a model file."""
+"""``hopefold info``: the content of a model file."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from hopefold.specification import METHODS, with_current_names
 
 def info(
     model: options.Model,
-    as_json: Annotated[bool, typer.Option("--json", help="The whole manifest.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole manifest as JSON.")
+    ] = False,
 ) -> None:
-    """Show what is in a model file, and whether it is whole."""
+    """Show the content of a model file, and check its checksum."""
     from hopefold.persistence import store
 
     reading.check_file(model)
     manifest, tensors = store.read(model)
     store.check_kind(manifest, METHODS, model)
     if as_json:
-        shown.say(json.dumps(manifest, indent=2))
+        shown.print_line(json.dumps(manifest, indent=2))
         return
     try:
         facts = {name: str(fact) for name, fact in _facts(manifest, tensors).items()}
-    except (LookupError, TypeError, ValueError, AttributeError) as error:  # it may not be ours
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # the file is untrusted
         raise BrokenFile(f"{model} does not hold a model that makes sense ({error}).") from error
     kind = manifest["kind"]
     n_bytes = sum(tensor.nbytes for tensor in tensors.values())
-    shown.say(f"{model}: {title(kind)}, {outputs.size(model)}, checksum right")
-    shown.facts(facts | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"})
+    shown.print_line(f"{model}: {title(kind)}, {outputs.size(model)}, checksum ok")
+    shown.print_facts(facts | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"})
 
 
 def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
@@ -41,7 +43,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
     columns = manifest.get("columns", {})
     rows = {
         "written by": f"hopefold {manifest['version']}, file format {manifest['format']}",
-        "classes": shown.listed(classes) if classes else "none: it was learned without labels",
+        "classes": shown.listed(classes) if classes else "none: it was fitted without labels",
         "features": f"{manifest['n_features']:,}" + (f": {shown.listed(names)}" if names else ""),
     }
     if columns.get("label"):
@@ -51,7 +53,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
     for name, values in columns.get("values", {}).items():
         rows[f"encoded {name}"] = shown.listed(values)
     if "fills" in tensors:
-        rows["missing values"] = "are filled with the mean of the column"
+        rows["missing values"] = "filled with the mean of the column"
     if columns.get("image_shape"):
         rows["images"] = "{} × {} pixels".format(*columns["image_shape"])
     below = {name.split(".")[2] for name in tensors if name.startswith("map.below.")}
@@ -60,7 +62,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
     kept, what = len(tensors["references.embedding"]), "training rows"
     if "exemplars" in tensors:
         what = "exemplars" if classes else "landmarks"
-    rows[what] = f"{kept:,}" + (", against which new rows are judged" if classes else "")
+    rows[what] = f"{kept:,}" + (", which new rows are compared with" if classes else "")
     for name in ("validation_error", "train_error"):
         error = manifest.get(name)
         if error is not None:
@@ -68,9 +70,9 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
                 shown.percent(error)
             )
     if manifest.get("structure"):
-        rows["neighbours"] = shown.of_the_loss(manifest["structure"])
+        rows["neighbours"] = shown.loss_share(manifest["structure"])
     if manifest.get("trustworthiness") is not None:
-        rows["trustworthiness"] = shown.trust(manifest["trustworthiness"])
+        rows["trustworthiness"] = shown.trustworthiness_text(manifest["trustworthiness"])
     rows["epochs"] = f"{manifest['epochs']:,}"
     rows["precision"] = manifest.get("precision", "float32")
     rows["settings"] = _settings(manifest["kind"], manifest["settings"])
@@ -78,7 +80,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
 
 
 def _settings(kind: str, settings: dict[str, Any]) -> str:
-    """Those that are not the defaults."""
+    """Return the settings that differ from the defaults, as text."""
     changed = options.changed(kind, with_current_names(settings)).items()
     return (
         ", ".join(f"{name}={options.written(value)}" for name, value in changed) or "the defaults"

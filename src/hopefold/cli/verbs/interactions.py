@@ -12,7 +12,7 @@ import typer
 from hopefold.cli import options, outputs, reading, shown
 from hopefold.errors import InvalidInput
 
-#: Pairs that a picture chooses from.
+#: Number of pairs from which a picture shows some.
 N_PAIRS = 1_000
 
 
@@ -22,8 +22,7 @@ def interactions(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="Rows on which products are ranked by what they contribute, and told class by "
-            "class.",
+            help="Rows for ranking the products by their contributions, in total and per class.",
         ),
     ] = None,
     output: Annotated[
@@ -36,15 +35,15 @@ def interactions(
             "on standard output. Without it, a table on the screen.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="How many products.")] = 20,
+    top: Annotated[int, typer.Option(metavar="N", help="Number of products.")] = 20,
     order: Annotated[
-        int | None, typer.Option(metavar="N", help="Only products of so many factors.")
+        int | None, typer.Option(metavar="N", help="Only products of N factors.")
     ] = None,
     units: Annotated[
         str,
         typer.Option(
             metavar="standard|data",
-            help="Coefficients for standard deviations of the columns, or for their own units.",
+            help="Coefficients per standard deviation of the columns, or per unit of the data.",
         ),
     ] = "standard",
     label: options.Label = None,
@@ -74,13 +73,13 @@ def interactions(
         )
         if table.y is not None:
             table = reading.labelled(fitted, table, data)
-        elif not len(fitted.classes_):  # it has none to say instead
+        elif not len(fitted.classes_):  # a model without labels predicts no classes
             table = replace(table, y=np.full(table.X.shape[0], "all rows"))
         rows = {"X": table.X, "y": table.y}
     asked = rows | {"units": units, "feature_names": _names(fitted)}
     found = fitted.interactions(top, order=order, **asked)
     if not len(found):
-        raise InvalidInput(f"{model} was fitted on columns that do not vary: there is no product.")
+        raise InvalidInput(f"{model} was fitted to constant columns: there are no products.")
     if output is None:
         _show(found, fitted)
         return
@@ -93,11 +92,11 @@ def interactions(
         lines = found.rows()
         outputs.write_table(output, {name: [line[name] for line in lines] for name in lines[0]}, {})
     if output != outputs.STDOUT:
-        shown.say(f"wrote {output} ({len(found)} products, {outputs.size(output)})")
+        shown.print_line(f"wrote {output} ({len(found)} products, {outputs.size(output)})")
 
 
 def _names(fitted: Any) -> tuple[str, ...] | None:
-    """Pixels by their places; None for the model's own names."""
+    """Return names of pixels; ``None`` for the model's own names."""
     from hopefold.explain.term_tables import pixel_names
 
     shape = reading.columns_of(fitted).image_shape
@@ -109,7 +108,7 @@ def _names(fitted: Any) -> tuple[str, ...] | None:
 def _show(found: Any, fitted: Any) -> None:
     from hopefold.explain.term_tables import UNITS
 
-    by = "what they contribute on the rows" if found.deviations is not None else "their weight"
+    by = "their contributions on the rows" if found.deviations is not None else "their weight"
     on_screen = ("term", "weight", *(f"y{n + 1}" for n in range(found.coefficients.shape[1])))
     rows = [[_cell(row[name]) for name in on_screen] for row in found.rows()]
     if found.deviations is not None:
@@ -122,13 +121,13 @@ def _show(found: Any, fitted: Any) -> None:
             row.append(", ".join(f"{found.classes[k]} {moved[k]:+.2g}" for k in ends))
         on_screen = (*on_screen, "moves most")
     title = f"Products that drive the map of {shown.title_of(fitted)}, by {by}"
-    shown.table(title, on_screen, rows)
+    shown.print_table(title, on_screen, rows)
     lines = ""
     if hasattr(fitted.map_, "W"):
-        lines = ", and for sigmoids taken for straight lines"
-    shown.say(f"\ncoefficients are for columns in {UNITS[found.units]}{lines}")
+        lines = ", with the sigmoids linearised"
+    shown.print_line(f"\ncoefficients are for columns in {UNITS[found.units]}{lines}")
     if found.note:
-        shown.say(found.note)
+        shown.print_line(found.note)
 
 
 def _cell(value: Any) -> str:

@@ -17,6 +17,6 @@ def predict(
     dask: Dask = None,
     force: options.Force = False,
 ) -> None:
-    """Write the classes of rows, and how probable each is."""
-    wishes = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
-    work("predict", model, data, output, dask, force=force, **wishes)
+    """Write the predicted classes of rows, with probabilities."""
+    read_options = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
+    work("predict", model, data, output, dask, force=force, **read_options)

@@ -1,4 +1,4 @@
-"""``hopefold report``: one HTML file that shows the map, the exemplars and the mistakes."""
+"""``hopefold report``: one HTML file with the map, the exemplars and the errors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def report(
     missing: options.Missing = None,
     ignore_extra: options.IgnoreExtra = False,
     image_shape: options.ImageShape = None,
-    title: Annotated[str, typer.Option(help="What is written above.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "",
     permutations: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="N",
-            help="Also fit anew to these rows N times with shuffled labels: would the map draw as "
-            "good a picture of nothing? 20 take as long as 21 fits.",
+            help="Permutation test: also fit these rows N times with shuffled labels. "
+            "20 permutations take as long as 21 fits.",
         ),
     ] = 0,
     force: options.Force = False,
@@ -53,7 +53,7 @@ def report(
         y = reading.labels_of(table, data, fitted.classes_ if named else None)
     if permutations and not named:
         raise InvalidParameter(
-            f"--permutations shuffles labels, and {model} was learned without any: leave it out."
+            f"--permutations shuffles labels, and {model} was fitted without labels: leave it out."
         )
     from hopefold.evaluation import permutation_test
     from hopefold.report import words
@@ -76,9 +76,9 @@ def report(
     )
     with outputs.writing(output):
         write_report(scene, output)
-    _tell(scene)
+    _print_notes(scene)
     rows = words.count(table.X.shape[0], "row")
-    shown.say(f"wrote {output} ({rows}, {outputs.size(output)})")
+    shown.print_line(f"wrote {output} ({rows}, {outputs.size(output)})")
 
 
 def _report_command(model: Path, data: Path, label: str | None, output: Path) -> str:
@@ -86,15 +86,15 @@ def _report_command(model: Path, data: Path, label: str | None, output: Path) ->
     return " ".join(["hopefold report", *map(quote, [*words, "-o", str(output)])])
 
 
-def _tell(scene: Scene) -> None:
-    """Rows that were learned from, and what that means; labels that were not."""
+def _print_notes(scene: Scene) -> None:
+    """Print whether the rows are training rows, and whether the fit has seen the labels."""
     judged = scene.judgement or scene.neighbours
     if judged is not None and judged.share_learned:
         end = "."
         if scene.judgement is not None:
             end = ": the error shown is that of the rows held out in the fit."
-        shown.say(f"About {judged.share_learned:.0%} of these rows were learned from{end}")
+        shown.print_line(f"About {judged.share_learned:.0%} of these rows are training rows{end}")
     if scene.judgement is None and not scene.n_classes:
-        shown.say("There are no labels that are known: --label COLUMN colours the map by some.")
+        shown.print_line("No labels are known: --label COLUMN colours the map by a column.")
     elif scene.judgement is None:
-        shown.say("The colours are labels that the fit never saw.")
+        shown.print_line("The colours are labels that were not used in the fit.")

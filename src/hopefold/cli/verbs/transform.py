@@ -1,4 +1,4 @@
-"""``hopefold transform``: where the rows of a table lie in the map."""
+"""``hopefold transform``: the coordinates of the rows of a table in the map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Output = Annotated[
         "-o",
         metavar="OUT",
         help="Ends in .parquet, .csv, .tsv or .npz; - is CSV on standard output. For many files, a "
-        "folder: it gets a Parquet file for each, and run again it gets those that are missing.",
+        "folder: one Parquet file for each. Run again, it adds the missing ones.",
     ),
 ]
 Rows = Annotated[
@@ -33,9 +33,9 @@ Dask = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS|local",
-        help="Work on a Dask cluster, a file at a time: the address of its scheduler "
-        "(tcp://host:8786), or local for the cores of this machine. Its workers have to see the "
-        "same folders.",
+        help="Run on a Dask cluster, one task per file: the address of its scheduler "
+        "(tcp://host:8786), or local for the cores of this machine. All workers must have access "
+        "to the same folders.",
     ),
 ]
 
@@ -51,9 +51,9 @@ def transform(
     dask: Dask = None,
     force: options.Force = False,
 ) -> None:
-    """Write where the rows of a table lie in the map."""
-    wishes = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
-    work("transform", model, data, output, dask, force=force, **wishes)
+    """Write the coordinates of the rows of a table in the map."""
+    read_options = {"ids": ids, "drop": drop, "missing": missing, "ignore_extra": ignore_extra}
+    work("transform", model, data, output, dask, force=force, **read_options)
 
 
 def work(
@@ -64,18 +64,18 @@ def work(
     dask: str | None,
     *,
     force: bool,
-    **wishes: Any,
+    **read_options: Any,
 ) -> None:
-    """What a model says of the rows of one table in a file, or of many in a folder."""
+    """Write the results for one table to a file, or for many tables to a folder."""
     if dask is not None or many.is_many(data, output):
-        many.work(verb, model, data, output, dask, force=force, wishes=wishes)
+        many.work(verb, model, data, output, dask, force=force, read_options=read_options)
         return
     outputs.check_target(output, outputs.TABLES, force=force, reads=[model, data])
     fitted = reading.load_model(model)
-    table = reading.read_for(fitted, data, **wishes)
-    said = results.RESULTS[verb](fitted, table)
-    outputs.write_table(output, *results.with_ids(table, said))
+    table = reading.read_for(fitted, data, **read_options)
+    found = results.RESULTS[verb](fitted, table)
+    outputs.write_table(output, *results.with_ids(table, found))
     if table.n_dropped:
-        shown.tell(f"hopefold: {shown.left_out(table)}; the others keep their order.")
+        shown.print_remark(f"hopefold: {shown.rows_left_out(table)}; the others keep their order.")
     if output != outputs.STDOUT:
-        shown.say(f"wrote {output} ({table.X.shape[0]:,} rows, {outputs.size(output)})")
+        shown.print_line(f"wrote {output} ({table.X.shape[0]:,} rows, {outputs.size(output)})")
