@@ -8,6 +8,7 @@ what its command prints.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -25,8 +26,12 @@ def filled(text: str) -> str:
 
 def _make(table: re.Match[str]) -> str:
     command = [sys.executable, *table[1].split()]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return f"<!-- table: python {table[1]} -->\n{made.strip()}\n<!-- end -->"
+    paths = [str(ROOT / "tests"), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return f"<!-- table: python {table[1]} -->\n{done.stdout.strip()}\n<!-- end -->"
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from planted import CASES, COLUMNS, SMALL, planted
 
 from hopefold import HOPE
 from hopefold.report.drivers import draw_interactions
+from planted import CASES, COLUMNS, SMALL, planted
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 

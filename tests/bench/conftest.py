@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopefold.bench.measure import settings_of
-from hopefold.bench.methods import METHODS
-from hopefold.bench.records import Record, pack
 from hopefold.data.sets import DataSet
+from hopefold_bench.measure import settings_of
+from hopefold_bench.methods import METHODS
+from hopefold_bench.records import Record, pack
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ def numbered_sets(monkeypatch):
             return DataSet(name, X, y, (1, 1))
         return DataSet(name, X, y, (1, 1), X_test=1_000_000 + X[:500], y_test=y[:500])
 
-    monkeypatch.setattr("hopefold.bench.parts.load_set", load)
+    monkeypatch.setattr("hopefold_bench.splits.load_set", load)

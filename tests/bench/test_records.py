@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from hopefold.bench.records import (
+from hopefold.errors import BrokenFile
+from hopefold_bench.records import (
     alike,
     append,
     pack,
@@ -16,7 +17,6 @@ from hopefold.bench.records import (
     results_file,
     unpack,
 )
-from hopefold.errors import BrokenFile
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path, record):

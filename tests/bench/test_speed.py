@@ -10,10 +10,10 @@ import numpy as np
 from typer.testing import CliRunner
 
 from hopefold import HOPE, SHOPE
-from hopefold.bench import __main__ as command
-from hopefold.bench import speed
-from hopefold.bench.parts import load_parts
-from hopefold.bench.records import append, read_lines
+from hopefold_bench import __main__ as command
+from hopefold_bench import speed
+from hopefold_bench.records import append, read_lines
+from hopefold_bench.splits import load_splits
 
 
 def test_every_way_is_measured_once_and_operations_are_counted_by_hand(tmp_path):
@@ -43,9 +43,9 @@ def test_the_rows_that_are_judged_are_not_of_the_test_part(tmp_path, monkeypatch
 
     def load(data, split, *, final):
         asked.append(final)
-        return load_parts(data, split, final=final)
+        return load_splits(data, split, final=final)
 
-    monkeypatch.setattr(speed, "load_parts", load)
+    monkeypatch.setattr(speed, "load_splits", load)
     monkeypatch.setattr(speed, "map_contestants", lambda *_: [])
     speed.measure_speed("digits", tmp_path, n_new=5, repeats=1)
     assert asked == [False]

@@ -8,13 +8,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from hopefold.bench import __main__ as command
-from hopefold.bench import run as running
-from hopefold.bench import sweep
-from hopefold.bench.measure import measure, settings_of
-from hopefold.bench.plans import Job
-from hopefold.bench.records import append, read_records, results_file
 from hopefold.errors import InvalidParameter
+from hopefold_bench import __main__ as command
+from hopefold_bench import run as running
+from hopefold_bench import sweep
+from hopefold_bench.measure import measure, settings_of
+from hopefold_bench.plans import Job
+from hopefold_bench.records import append, read_records, results_file
 
 
 @pytest.fixture

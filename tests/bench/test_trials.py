@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from hopefold.bench.__main__ import app
-from hopefold.bench.records import read_records
-from hopefold.bench.trials import make_trials, trials_folder, trials_table
 from hopefold.errors import InvalidParameter
+from hopefold_bench.__main__ import app
+from hopefold_bench.records import read_records
+from hopefold_bench.trials import make_trials, trials_folder, trials_table
 
 
 def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopefold.bench import unlabelled
-from hopefold.bench.records import read_lines
-from hopefold.bench.tables import BESIDE
+from hopefold_bench import unlabelled
+from hopefold_bench.records import read_lines
+from hopefold_bench.result_tables import OTHER_TABLES
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def measured(tmp_path_factory):
         patch.setattr(unlabelled, "N_LABELS", 200)
         for _ in range(2):
             unlabelled.measure(
-                folder, sets=["digits"], only=["S-HOPE", "HOPE,"], final=True, tell=told.append
+                folder, sets=["digits"], only=["S-HOPE", "HOPE,"], final=True, report=told.append
             )
     return folder, told
 
@@ -51,4 +51,4 @@ def test_known_labels_are_as_many_of_each_class_and_the_others_missing(digits):
 
 
 def test_a_map_that_was_not_run_is_told(tmp_path):
-    assert "not run yet" in BESIDE["unlabelled"](tmp_path, "")
+    assert "not run yet" in OTHER_TABLES["unlabelled"](tmp_path, "")

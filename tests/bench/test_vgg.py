@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hopefold.bench import vgg
+from hopefold_bench import vgg
 
 
 def quietly(_line):

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 import hopefold
 from hopefold import errors
-from hopefold.cli.bench import bench
 from hopefold.cli.compare import compare
 from hopefold.cli.demo import demo
 from hopefold.cli.evaluate import evaluate
@@ -106,10 +105,6 @@ VERBS = (
 )
 for verb in VERBS:
     app.command()(verb)
-app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)(bench)
 
 
 def _tell(error: Exception) -> int:

@@ -1,0 +1,190 @@
+"""Maps learned without labels, and with a few of them, beside other packages' maps.
+
+A map is judged by labels that its fit did not see: by the five nearest training rows in the map
+(those with a label, where only some have one), and by its trustworthiness on the new rows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import KNeighborsClassifier
+
+from hopefold.baselines import ParametricTSNE
+from hopefold.estimators.hope import HOPE, SHOPE
+from hopefold_bench import external_methods
+from hopefold_bench.markdown import NOT_RUN, markdown
+from hopefold_bench.measure import machine, versions
+from hopefold_bench.plans import is_meant
+from hopefold_bench.records import append, read_lines
+from hopefold_bench.run import Report
+from hopefold_bench.speed import all_on_one_thread
+from hopefold_bench.splits import Splits, load_splits
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+SETS = ("mnist", "usps")
+
+#: Rows whose label is known where only some are, and what stands for the others.
+N_LABELS, MISSING = 1_000, -1
+
+#: Passes over the rows; on MNIST fewer than the defaults, so that a run takes minutes. Where some
+#: labels are known, shares are tried before, and the map is learned twice.
+PASSES: dict[str, Any] = {"mnist": 30, "usps": "auto"}
+FEWER: dict[str, Any] = {"mnist": 20, "usps": "auto"}
+
+#: Neighbours in a map that trustworthiness looks at, and the new rows that it is measured on.
+NEIGHBORS, JUDGED = 12, 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A map of a table."""
+
+    name: str
+    #: From the name of the data to an estimator.
+    make: Callable[[str], Any]
+    #: What its fit is told: "nothing", all labels for its "epochs", "some" of the labels, or of the
+    #: rows that have one "alone".
+    told: str
+    #: A package that has to be installed for it.
+    package: str | None = None
+
+
+ROWS = (
+    Row("S-HOPE", lambda data: SHOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
+    Row(
+        "S-HOPE, 1 layer",
+        lambda data: SHOPE(n_units=600, max_epochs=PASSES[data], random_state=0),
+        "nothing",
+    ),
+    Row("HOPE", lambda data: HOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
+    Row("parametric t-SNE", lambda _: ParametricTSNE(random_state=0), "epochs"),
+    Row("UMAP", lambda _: external_methods.UMAP(), "nothing", "umap"),
+    Row("openTSNE", lambda _: external_methods.OpenTSNE(), "nothing", "openTSNE"),
+    Row(
+        "S-HOPE, some labels",
+        lambda data: SHOPE(missing_label=MISSING, max_epochs=FEWER[data], random_state=0),
+        "some",
+    ),
+    Row("S-HOPE, labelled rows alone", lambda _: SHOPE(random_state=0), "alone"),
+    Row("UMAP, some labels", lambda _: external_methods.SupervisedUMAP(), "some", "umap"),
+)
+
+
+def unlabelled_file(folder: Path) -> Path:
+    """Where the measurements are."""
+    return folder / "unlabelled.jsonl"
+
+
+def measure(
+    folder: Path,
+    *,
+    sets: Sequence[str] = SETS,
+    only: Sequence[str] = (),
+    final: bool = False,
+    again: bool = False,
+    report: Report = print,
+) -> None:
+    """Append one line for each map that has none yet, all on one thread."""
+    part = "test" if final else "validation"
+    there = {
+        (line["data"], line["map"], line["part"]) for line in read_lines(unlabelled_file(folder))
+    }
+    names = {row.name for row in ROWS}
+    for data in sets:
+        for row in ROWS:
+            wanted = not only or any(is_meant(text, row.name, names) for text in only)
+            if not wanted or ((data, row.name, part) in there and not again):
+                continue
+            if row.package and find_spec(row.package) is None:
+                report(f"{data}, {row.name}: not run, {row.package} is not installed")
+                continue
+            with all_on_one_thread():
+                found = _measured(row, data, load_splits(data, 0, final=final))
+            line = {
+                "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+                "data": data,
+                "map": row.name,
+                "part": part,
+                **found,
+                "versions": versions(),
+                "machine": machine(),
+            }
+            append(unlabelled_file(folder), json.dumps(line, sort_keys=True))
+            report(f"{data}, {row.name}: {found}")
+
+
+def _measured(row: Row, data: str, splits: Splits) -> dict[str, Any]:
+    X, X_new = (rows.astype(np.float32) for rows in (splits.X, splits.X_new))
+    known, partly = some_labels(splits.y)
+    start = time.perf_counter()
+    if row.told == "alone":
+        model = row.make(data).fit(X[known], splits.y[known])
+    else:
+        labels = {"nothing": None, "epochs": splits.y, "some": partly}[row.told]
+        model = row.make(data).fit(X, labels)
+    seconds = time.perf_counter() - start
+    references = known if row.told in ("some", "alone") else slice(None)
+    points, new = model.transform(X), model.transform(X_new)
+    judge = KNeighborsClassifier(5).fit(points[references], splits.y[references])
+    return {
+        "error": 1 - judge.score(new, splits.y_new),
+        "trustworthiness": float(
+            trustworthiness(X_new[:JUDGED], new[:JUDGED], n_neighbors=NEIGHBORS)
+        ),
+        "seconds": seconds,
+        "structure": getattr(model, "structure_", None),
+        "settings": {name: repr(value) for name, value in model.get_params().items()},
+    }
+
+
+def some_labels(y: ndarray) -> tuple[ndarray, ndarray]:
+    """Rows whose label is known, as many of each class, and the labels with the others missing."""
+    chances = np.random.RandomState(0).permutation(len(y))
+    classes = np.unique(y)
+    each = N_LABELS // len(classes)
+    known = np.sort(np.concatenate([chances[y[chances] == label][:each] for label in classes]))
+    partly = np.full(len(y), MISSING)
+    partly[known] = y[known]
+    return known, partly
+
+
+def unlabelled_table(folder: Path) -> str:
+    """The newest measurement of each map on the test part."""
+    lines = {
+        (line["data"], line["map"]): line
+        for line in read_lines(unlabelled_file(folder))
+        if line["part"] == "test"
+    }
+    if not lines:
+        return f"**Without labels**\n\n{NOT_RUN}"
+    headings = ["", *(f"{data}: {what}" for data in SETS for what in WHAT)]
+    rows = [
+        [row.name, *(cell for data in SETS for cell in _cells(lines.get((data, row.name))))]
+        for row in ROWS
+    ]
+    return markdown(headings, rows)
+
+
+WHAT = ("5-NN error, %", "trustworthiness", "seconds")
+
+
+def _cells(line: dict[str, Any] | None) -> list[str]:
+    if line is None:
+        return [NOT_RUN, "", ""]
+    return [
+        f"{100 * line['error']:.2f}",
+        f"{line['trustworthiness']:.3f}",
+        f"{line['seconds']:,.0f}",
+    ]
