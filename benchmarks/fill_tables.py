@@ -1,9 +1,9 @@
-"""Put into the README and the docs what the commands beside their tables print today.
+"""Regenerate the tables in the README and the docs with the commands in their markers.
 
     python benchmarks/fill_tables.py
 
-A table stands between `<!-- table: python … -->` and `<!-- end -->`; a test fails where it is not
-what its command prints.
+A table is between `<!-- table: python … -->` and `<!-- end -->`. A test fails if it differs from
+the output of its command.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLE = re.compile(r"<!-- table: python (.*?) -->\n.*?<!-- end -->", flags=re.S)
 
 
 def filled(text: str) -> str:
-    """The page with every table made anew."""
+    """The page with all tables regenerated."""
     return TABLE.sub(_make, text)
 
 

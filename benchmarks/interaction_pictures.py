@@ -17,7 +17,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Two pairs among twenty columns, as HOPE finds them."""
+    """Draw two planted pairs among twenty columns, as HOPE finds them."""
     torch.set_num_threads(1)
     X, y, *_ = planted(CASES["x3 × x7 + x1 × x4"], seed=0)
     model = HOPE(order=2, random_state=0, **SMALL[2]).fit(X, y)

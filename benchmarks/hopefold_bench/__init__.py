@@ -1,1 +1,4 @@
-"""The paper's experiments, run again: plan → runs, each one JSON line → tables."""
+"""Benchmarks: the paper's experiments, speed, memory and scaling.
+
+A plan gives jobs; each job runs in a process and appends one JSON line; tables show these records.
+"""

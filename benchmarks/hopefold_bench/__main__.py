@@ -1,4 +1,4 @@
-"""The command line of the bench: ``python -m hopefold_bench run``, ``… tables`` and the others."""
+"""The command line: ``python -m hopefold_bench run``, ``… tables`` and the other benchmarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from hopefold_bench.result_tables import OTHER_TABLES, RESULT_TABLES, read_resul
 if TYPE_CHECKING:
     from hopefold_bench.plans import Job
 
-app = typer.Typer(add_completion=False, help="The paper's experiments, run again.")
+app = typer.Typer(
+    add_completion=False,
+    help="Benchmarks of hopefold: the paper's experiments, speed, memory and scaling.",
+)
 
 TABLES = (*RESULT_TABLES, *OTHER_TABLES)
 
@@ -26,8 +29,8 @@ TABLES = (*RESULT_TABLES, *OTHER_TABLES)
 Folder = Annotated[
     Path | None, typer.Option("--results", file_okay=False, help="Default: benchmarks/.")
 ]
-Again = Annotated[bool, typer.Option("--again", help="Also what has been run.")]
-Workers = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+Again = Annotated[bool, typer.Option("--again", help="Run finished jobs again.")]
+Workers = Annotated[int, typer.Option(min=1, help="Jobs at a time.")]
 CPUS = os.cpu_count() or 1
 A_SET = "A data set, e.g. mnist; default:"
 
@@ -35,26 +38,26 @@ A_SET = "A data set, e.g. mnist; default:"
 @app.command()
 def run(
     plan: Annotated[str, typer.Option(help="core, full or quick.")] = "core",
-    only: Annotated[list[str] | None, typer.Option(help="A method, or a part of names.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A method, or a part of its name.")] = None,
     data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} all of the plan.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
     again: Again = False,
     workers: Workers = CPUS,
     results: Folder = None,
 ) -> None:
-    """Run what is missing; each run appends one JSON line."""
-    from hopefold_bench import ledger, plans  # not needed for tables, and heavy
-    from hopefold_bench.run import missing, outlook
+    """Run the jobs that have no record yet; each appends one JSON line."""
+    from hopefold_bench import ledger, plans  # slow to import, and not needed for tables
+    from hopefold_bench.run import missing, summarize_plan
 
     folder = results or BENCHMARKS
     jobs = plans.make_plan(plan, data=data or (), only=only or (), final=final)
     if final and any(job.quick and job.data != "digits" for job in jobs):
-        raise InvalidParameter("a quick run says nothing about a test part: leave out --final.")
+        raise InvalidParameter("a quick run must not read a test part: leave out --final.")
     if not jobs:
-        _print(f"the plan {plan!r} has none of these methods on these data")
+        _print(f"the plan {plan!r} has no such method on these data")
         return
     to_do = missing(jobs, folder, _print, again=again)
-    _print(outlook(to_do, jobs, workers))
+    _print(summarize_plan(to_do, jobs, workers))
     if final and to_do:
         ledger.enter(folder, plan, only=only or (), data=data or (), n_jobs=len(to_do))
     _run(to_do, folder, workers, results)
@@ -68,7 +71,7 @@ def figures(
     models: Annotated[Path | None, typer.Option(help="Default: benchmarks/models/.")] = None,
     results: Folder = None,
 ) -> None:
-    """Draw the paper's figures; models that are not kept are fitted first, on one thread."""
+    """Draw the paper's figures; models without a file are fitted first, on one thread."""
     import torch
 
     from hopefold_bench import ledger, paper_figures
@@ -89,11 +92,11 @@ def figures(
 @app.command()
 def speed(
     data: Annotated[list[str] | None, typer.Option(help="mnist, usps; default: both.")] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows that are judged at once.")] = 1_000,
+    rows: Annotated[int, typer.Option(min=1, help="Rows per prediction.")] = 1_000,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 7,
     results: Folder = None,
 ) -> None:
-    """Count and time what it costs to judge a row; each way appends one JSON line."""
+    """Count operations and measure time per predicted row; each method appends one JSON line."""
     from hopefold_bench.speed import SETS, measure_speed
 
     for name in data or SETS:
@@ -102,13 +105,13 @@ def speed(
 
 @app.command()
 def roofline(
-    data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",
+    data: Annotated[str, typer.Option(help="The training rows.")] = "mnist",
     rows: Annotated[int, typer.Option(min=1, help="Rows of the large table.")] = 10_000_000,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds.")] = 40,
     only: Annotated[list[str] | None, typer.Option(help="A row, e.g. epoch; default: all.")] = None,
     results: Folder = None,
 ) -> None:
-    """Time fit, transform and predict against the least they could take."""
+    """Roofline benchmark: time fit, transform and predict against the hardware's limit."""
     from hopefold_bench.roofline import measure
 
     folder = results or BENCHMARKS
@@ -120,7 +123,7 @@ def footprint(
     rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
     results: Folder = None,
 ) -> None:
-    """Measure the memory of fits whose data are larger; it writes 8 GB of temporary files."""
+    """Measure the memory of fits on data larger than memory; writes 8 GB of temporary files."""
     from hopefold_bench.footprint import measure
 
     measure(results or BENCHMARKS, n_rows=rows, report=_print)
@@ -131,7 +134,7 @@ def scale(
     rows: Annotated[int | None, typer.Option(min=1, help="Fewer rows, for a trial.")] = None,
     results: Folder = None,
 ) -> None:
-    """Measure what one, two and three processes learn in a second."""
+    """Measure the training speed of one, two and three processes."""
     from hopefold_bench.scale import N_ROWS, measure
 
     measure(results or BENCHMARKS, n_rows=rows or N_ROWS, report=_print)
@@ -144,7 +147,7 @@ def export(
     epochs: Annotated[int | None, typer.Option(min=1, help="Fewer epochs, for a trial.")] = None,
     results: Folder = None,
 ) -> None:
-    """Measure exported models: bytes, differences, rows a second."""
+    """Measure exported models: bytes, differences, rows per second."""
     from hopefold_bench.exports import EPOCHS, N_ROWS, SETS, measure
 
     measure(
@@ -159,12 +162,12 @@ def export(
 @app.command()
 def unlabelled(
     data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} mnist, usps.")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="A map, or a part of names.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A map, or a part of its name.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
     again: Again = False,
     results: Folder = None,
 ) -> None:
-    """Learn without labels and with a few, and judge by labels that no fit saw."""
+    """Fit without labels and with a few, and evaluate with labels that were not used."""
     from hopefold_bench.unlabelled import SETS, measure
 
     measure(
@@ -179,11 +182,11 @@ def unlabelled(
 
 @app.command()
 def profile(
-    name: Annotated[str, typer.Argument(help="What the profile is called in the table.")],
-    data: Annotated[str, typer.Option(help="The rows that are learned from.")] = "mnist",
+    name: Annotated[str, typer.Argument(help="The name of the profile in the table.")],
+    data: Annotated[str, typer.Option(help="The training rows.")] = "mnist",
     results: Folder = None,
 ) -> None:
-    """Report where the time of a pass goes, by kinds of work."""
+    """Profile an epoch: where its time goes, by kinds of operations."""
     from hopefold_bench.profile import measure
 
     measure(results or BENCHMARKS, name, data=data, report=_print)
@@ -196,15 +199,15 @@ def sweep(
     workers: Workers = CPUS,
     results: Folder = None,
 ) -> None:
-    """Run the sizes around the defaults, and untied factors, on validation parts."""
-    from hopefold_bench.run import missing, outlook
+    """Vary the sizes around the defaults, and untie factors, on validation parts."""
+    from hopefold_bench.run import missing, summarize_plan
     from hopefold_bench.sweep import expected, make_sweep, sweep_folder
 
     folder = results or BENCHMARKS
     jobs = [job for name in data or ("usps", "mnist") for job in make_sweep(name)]
     to_do = missing(jobs, sweep_folder(folder), _print, again=again)
     time = expected(to_do, folder, workers)
-    _print(outlook(to_do, jobs, workers) + time)
+    _print(summarize_plan(to_do, jobs, workers) + time)
     _run(to_do, sweep_folder(folder), workers, results)
 
 
@@ -212,7 +215,7 @@ def sweep(
 def try_(
     method: Annotated[str, typer.Argument(help="A method's whole name, e.g. S-HOPE.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="name=value, as JSON; as often as need be.")
+        list[str] | None, typer.Option("--set", help="name=value, as JSON; may be repeated.")
     ] = None,
     data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} usps.")] = None,
     splits: Annotated[int, typer.Option(min=1, help="Seeds or splits, from 0 on.")] = 1,
@@ -220,14 +223,14 @@ def try_(
     workers: Workers = CPUS,
     results: Folder = None,
 ) -> None:
-    """Try other settings on validation parts; each run appends one JSON line to trials/."""
-    from hopefold_bench.run import missing, outlook
+    """Try other settings on validation parts; each run appends one JSON line in trials/."""
+    from hopefold_bench.run import missing, summarize_plan
     from hopefold_bench.trials import make_trials, trials_folder
 
     folder = trials_folder(results or BENCHMARKS)
     jobs = make_trials(method, settings or (), data or ("usps",), splits)
     to_do = missing(jobs, folder, _print, again=again)
-    _print(outlook(to_do, jobs, workers))
+    _print(summarize_plan(to_do, jobs, workers))
     _run(to_do, folder, workers, results)
 
 
@@ -237,9 +240,9 @@ def tables(
     validation: Annotated[bool, typer.Option("--validation", help="Not the test parts.")] = False,
     results: Folder = None,
 ) -> None:
-    """Markdown from the runs so far."""
+    """Print tables of the runs so far, as Markdown."""
     if name is not None and name not in TABLES:
-        raise InvalidParameter(f"{name!r} is no table: choose one of {', '.join(TABLES)}.")
+        raise InvalidParameter(f"{name!r} is not a known table: choose from {', '.join(TABLES)}.")
     folder, part = results or BENCHMARKS, "validation" if validation else "test"
     found = read_results(folder, part)
     print(
@@ -257,7 +260,7 @@ def _print(line: str) -> None:
 
 
 def _run(jobs: Sequence[Job], folder: Path, workers: int, results: Path | None) -> None:
-    """Run jobs; stopped, it says so, and the exit status tells whether one failed."""
+    """Run jobs; the exit status is 1 if one failed, and 130 after Ctrl-C."""
     from hopefold_bench.models import models_folder
     from hopefold_bench.run import run as run_jobs
 
@@ -266,16 +269,16 @@ def _run(jobs: Sequence[Job], folder: Path, workers: int, results: Path | None) 
             jobs, folder, workers=workers, report=_print, models=models_folder(results)
         )
     except KeyboardInterrupt:
-        _print("stopped; the same command goes on from here")
+        _print("stopped; the same command resumes from here")
         sys.stdout.flush()
-        os._exit(130)  # at once: runs that are under way end with this process
+        os._exit(130)  # at once: running jobs end with this process
     if failed:
         _print(f"{failed} of {len(jobs)} runs failed")
         raise typer.Exit(1)
 
 
 def main() -> None:
-    """Errors that hopefold names are one line and exit status 2."""
+    """Print errors of hopefold in one line, with exit status 2."""
     try:
         app()
     except HopefoldError as error:

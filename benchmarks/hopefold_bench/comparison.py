@@ -1,4 +1,4 @@
-"""Is one method better than another beyond chance? Paired tests on what the runs recorded."""
+"""Is one method significantly better than another? Paired tests on recorded runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hopefold_bench.records import Record, unpack
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Sets whose test part is the same whatever the split.
+#: Data sets whose test part is the same for every split.
 FIXED_TEST_PART = ("mnist", "vgg")
 
-#: Below this p, a difference is said to be one.
+#: A difference with a smaller p is significant.
 SIGNIFICANT = 0.05
 
 
 class Runs(NamedTuple):
-    """The runs of a method, and which of their errors is meant."""
+    """The runs of a method, and the kind of error to compare."""
 
     name: str
     records: Sequence[Record]
@@ -37,14 +37,14 @@ class Runs(NamedTuple):
         return {record.split: record for record in self.records}
 
     def by_row(self) -> ndarray:
-        """How often each row is mistaken, on average over the runs."""
+        """The share of runs that misclassify each row."""
         rows = [unpack(run.mistakes[self.error], run.n_new) for run in self.records]
         mean: ndarray = np.mean(rows, axis=0)
         return mean
 
 
 def compare(one: Runs, other: Runs) -> str:
-    """Say in a line whether two methods differ, and by which test."""
+    """One line: whether two methods differ significantly, and the test."""
     better, worse = sorted((one, other), key=lambda runs: runs.mean)
     p, test = paired_test(one, other)
     if p is None:
@@ -52,15 +52,16 @@ def compare(one: Runs, other: Runs) -> str:
     if p < SIGNIFICANT:
         return f"{better.name} < {worse.name} (p = {_rounded(p)}; {test})."
     names = f"{better.name} and {worse.name}"
-    return f"{names}: no difference beyond chance (p = {_rounded(p)}; {test})."
+    return f"{names}: no significant difference (p = {_rounded(p)}; {test})."
 
 
 def paired_test(one: Runs, other: Runs) -> tuple[float | None, str]:
-    """The two-sided p of a paired test, and in words which test it is.
+    """The two-sided p of a paired test, and a description of the test.
 
-    Over the rows where all runs share one test part: the mistakes of each row, averaged over the
-    seeds of each method. Else over the splits that both have, with the correction of Nadeau and
-    Bengio, since their training parts overlap. With one split, over its rows.
+    If all runs share one test part, the test pairs its rows, with the errors of each row averaged
+    over the seeds of a method. Otherwise it pairs the splits that both methods have, with the
+    correction of Nadeau and Bengio for overlapping training parts; a single split is tested over
+    its rows.
     """
     first = one.records[0]
     if first.data in FIXED_TEST_PART and first.part == "test":
@@ -81,10 +82,10 @@ def paired_test(one: Runs, other: Runs) -> tuple[float | None, str]:
 
 
 def paired_t(differences: ndarray, overlap: float = 0.0) -> float:
-    """Student's t of the mean difference; ``overlap``: new rows for each training row.
+    """The two-sided p of Student's t-test; ``overlap``: new rows per training row.
 
-    Resampled training parts overlap, so their errors vary less than those of new data would:
-    Nadeau and Bengio add n_new / n_train to 1/n.
+    Resampled training parts overlap, so their errors vary less than those of independent data.
+    Nadeau and Bengio therefore add n_new / n_train to 1/n.
     """
     n, spread = len(differences), float(np.var(differences, ddof=1))
     if spread == 0:

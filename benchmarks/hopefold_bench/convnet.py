@@ -1,4 +1,4 @@
-"""The convnet as a row of the tables, and its 512 features as a data set of their own."""
+"""The convnet as a method of the tables, and its 512 features as a data set."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Convnet(ClassifierMixin, TransformerMixin, BaseEstimator):
-    """Trains on square images as rows of pixels; its map are the features below the softmax."""
+    """A convnet on square images, given as rows of pixels; `transform` gives its features."""
 
     def __init__(self, max_epochs: int = 6, random_state: Any = None) -> None:
         self.max_epochs = max_epochs
         self.random_state = random_state
 
     def fit(self, X: ndarray, y: ndarray) -> Self:
-        """Train, on labels that are 0, 1, …"""
+        """Train on the labels 0, 1, …"""
         side = math.isqrt(X.shape[1])
         self.net_ = vgg.train(
             X,
@@ -48,16 +48,16 @@ class Convnet(ClassifierMixin, TransformerMixin, BaseEstimator):
         return vgg.predict(self.net_, X)
 
     def keep(self, part: str, folder: Path = MODELS) -> None:
-        """Keep the net, for whoever wants its features."""
+        """Save the network, so that its features can be computed."""
         folder.mkdir(parents=True, exist_ok=True)
         _features_file(part, folder).unlink(missing_ok=True)
         vgg.save(self.net_, _net_file(part, folder))
 
 
 def features(part: str, *tables: ndarray, folder: Path = MODELS) -> list[ndarray]:
-    """The features of tables of images, by the net that was kept for this part.
+    """The features of tables of images, by the network that was saved for this part.
 
-    They are kept too: computing them takes a minute.
+    They are saved as well, because computing them takes a minute.
     """
     kept = _features_file(part, folder)
     if not kept.exists():
@@ -65,7 +65,7 @@ def features(part: str, *tables: ndarray, folder: Path = MODELS) -> list[ndarray
             options = " --final" if part == "test" else ""
             options += "" if folder == MODELS else f" --results {folder.parent}"
             raise DataNotFound(
-                f"the net whose features are asked for is not in {folder}: run `python -m "
+                f"the network of these features is not in {folder}: run `python -m "
                 f"hopefold_bench run --data mnist --only convnet{options}` first, half an hour."
             )
         net = vgg.load(_net_file(part, folder))

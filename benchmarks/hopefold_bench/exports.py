@@ -1,7 +1,7 @@
-"""What exported models take and give: bytes, differences, rows a second, beside the model itself.
+"""Exported models beside the model itself: bytes, differences, and rows per second.
 
-Maps learn for a few epochs from a part of the rows: sizes and times do not depend on it, and
-differences hardly. Rows that are asked about are those of the validation part.
+The models are fitted for a few epochs on a part of the rows: sizes and times do not depend on the
+weights, and differences hardly do. New rows are those of the validation part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hopefold_bench.splits import load_splits
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Rows that are learned from, how often, and rows that are asked about.
+#: Training rows, epochs, and new rows.
 N_ROWS, EPOCHS, N_NEW = 5_000, 20, 1_000
 
 MODELS: dict[str, Callable[..., Any]] = {
@@ -43,7 +43,7 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 SETS = ("mnist", "usps", "digits")
 
-#: Many rows in one call, so that the time is that of C and not of calling it.
+#: Many rows per call, so that the time of calling C from Python does not count.
 LOOP = """
 void many(const float *rows, long n_rows, float *probabilities)
 {
@@ -54,7 +54,7 @@ void many(const float *rows, long n_rows, float *probabilities)
 
 
 def exports_file(folder: Path) -> Path:
-    """Where the measurements are."""
+    """The file of the records."""
     return folder / "exports.jsonl"
 
 
@@ -66,7 +66,7 @@ def measure(
     epochs: int = EPOCHS,
     report: Report = print,
 ) -> None:
-    """Append one line for each model."""
+    """Measure each model and append one line for it."""
     for data in sets:
         splits = load_splits(data, 0, final=False)
         rows = splits.X_new[:N_NEW].astype(np.float32)
@@ -88,11 +88,11 @@ def measure(
             speeds = ", ".join(
                 f"{way} {each:,.0f}" for way, each in line["rows_per_second"].items()
             )
-            report(f"{data}, {name}: rows a second: {speeds}")
+            report(f"{data}, {name}: rows per second: {speeds}")
 
 
 def _measured(model: Any, rows: ndarray) -> dict[str, Any]:
-    """Bytes, differences and times of the model, of its graph and of its C, where it has some."""
+    """Bytes, differences and times of the model, its ONNX graph and its C code, if any."""
     ways: dict[str, Callable[[ndarray], object]] = {"torch": model.predict_proba}
     n_bytes, differences = {"torch": size_of(model)}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -102,13 +102,13 @@ def _measured(model: Any, rows: ndarray) -> dict[str, Any]:
         ways["onnx"] = graph.Session((path / "model.onnx").read_bytes())
         try:
             exported = to_c(model, path / "model.c", rows)
-        except CannotExport:  # too large
+        except CannotExport:  # the model is too large
             pass
         else:
             n_bytes["c"], differences["c"] = exported.n_bytes, _differences(exported.parity)
             ways["c"], n_bytes["tables"] = _compiled(path, model)
-        # in C, rows come one by one in any case, and calling it from here would be most of the time
-        alone = {way: work for way, work in ways.items() if way != "c"}
+        # not C: it takes rows one by one anyway, and calling it from Python takes most of the time
+        alone = {way: predict for way, predict in ways.items() if way != "c"}
         return {
             "bytes": n_bytes,
             "differences": differences,
@@ -128,12 +128,12 @@ def _differences(parity: Any) -> dict[str, float]:
 def _times(
     ways: dict[str, Callable[[ndarray], object]], rows: ndarray, repeats: int = 15
 ) -> dict[str, list[float]]:
-    works = {way: (lambda work=work: work(rows)) for way, work in ways.items()}
-    return seconds_in_turns(works, repeats=repeats)
+    calls = {way: (lambda predict=predict: predict(rows)) for way, predict in ways.items()}
+    return seconds_in_turns(calls, repeats=repeats)
 
 
 def _compiled(path: Path, model: Any) -> tuple[Callable[[ndarray], object], int]:
-    """The C at work on many rows, and the bytes of its tables."""
+    """A function that runs the C code on many rows, and the bytes of its tables."""
     compiler = compiling.find_compiler()
     assert compiler is not None
     command = (*compiler, *compiling.FLAGS)
@@ -144,21 +144,21 @@ def _compiled(path: Path, model: Any) -> tuple[Callable[[ndarray], object], int]
     numbers = ctypes.POINTER(ctypes.c_float)
     many.argtypes, many.restype = (numbers, ctypes.c_long, numbers), None
 
-    def ask(rows: ndarray) -> object:
+    def predict(rows: ndarray) -> object:
         shares = np.empty((len(rows), len(formula.classes)), np.float32)
         many(rows.ctypes.data_as(numbers), len(rows), shares.ctypes.data_as(numbers))
         return shares
 
-    return ask, source.bytes_of_tables(formula)
+    return predict, source.bytes_of_tables(formula)
 
 
 def exports_table(folder: Path) -> str:
-    """The last measurement of each model."""
+    """The newest measurement of each model."""
     lines = {(line["data"], line["model"]): line for line in read_lines(exports_file(folder))}
     if not lines:
         return f"**Exports**\n\n{NOT_RUN}"
-    headings = ["", "bytes: model file", ".onnx", "tables of C", "differs by: .onnx", "C"]
-    headings += ["rows a second: torch", ".onnx", "C", "µs for one row: torch", ".onnx", "C"]
+    headings = ["", "bytes: model file", ".onnx", "tables of C", "difference: .onnx", "C"]
+    headings += ["rows per second: torch", ".onnx", "C", "µs for one row: torch", ".onnx", "C"]
     rows = []
     for (data, model), line in lines.items():
         n_bytes, speed, one = (
@@ -183,5 +183,5 @@ def exports_table(folder: Path) -> str:
 
 
 def _shown(number: float | None, how: str, factor: float = 1) -> str:
-    """A number; a dash where the model is too large for C."""
+    """A number, or a dash where the model is too large for C."""
     return "–" if number is None else format(factor * number, how)

@@ -1,7 +1,6 @@
-"""Maps from other packages, given the one interface that the bench knows: fit(X, y), transform(X).
+"""Methods of other packages, with the interface fit(X, y), transform(X).
 
-Each package is imported when its map is made, so that none has to be there. What it warns of is
-left out: here nobody could do anything about it.
+Each package is imported when it is used, so none is required. Their warnings are ignored.
 """
 
 from __future__ import annotations
@@ -19,72 +18,72 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
-class _Foreign(TransformerMixin, BaseEstimator):
-    """Rows in the scale of our maps; the points of the training rows are remembered."""
+class _ExternalMethod(TransformerMixin, BaseEstimator):
+    """A method that sees rows in the scale of our maps, and keeps the training points."""
 
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
 
     def fit(self, X: ndarray, y: ndarray | None) -> Self:
-        """Place the training rows."""
+        """Embed the training rows."""
         self._rows = X
         self.scale_ = learn_scale(X, "auto")
         with warnings.catch_warnings(action="ignore"):
-            self.embedding_ = self._place(self.scale_.apply(X), y)
+            self.embedding_ = self._embed(self.scale_.apply(X), y)
         return self
 
     def transform(self, X: ndarray) -> ndarray:
-        """Where rows lie in the map."""
+        """The points of rows in the map."""
         if X is self._rows:
             return np.asarray(self.embedding_)
         with warnings.catch_warnings(action="ignore"):
-            return np.asarray(self._add(self.scale_.apply(X)))
+            return np.asarray(self._embed_new(self.scale_.apply(X)))
 
-    def _place(self, X: ndarray, y: ndarray | None) -> Any:
+    def _embed(self, X: ndarray, y: ndarray | None) -> Any:
         raise NotImplementedError
 
-    def _add(self, X: ndarray) -> Any:
+    def _embed_new(self, X: ndarray) -> Any:
         raise NotImplementedError
 
 
-class SupervisedUMAP(_Foreign):
-    """UMAP with labels, at its defaults; a label of -1 is missing."""
+class SupervisedUMAP(_ExternalMethod):
+    """UMAP with labels, with default settings; the label -1 means missing."""
 
-    def _place(self, X: ndarray, y: ndarray | None) -> Any:
+    def _embed(self, X: ndarray, y: ndarray | None) -> Any:
         umap = import_module("umap")
         self._umap = umap.UMAP(random_state=self.random_state, n_jobs=1).fit(X, y)
         return self._umap.embedding_
 
-    def _add(self, X: ndarray) -> Any:
+    def _embed_new(self, X: ndarray) -> Any:
         return self._umap.transform(X)
 
 
 class UMAP(SupervisedUMAP):
-    """UMAP at its defaults, without labels."""
+    """UMAP with default settings, without labels."""
 
-    def _place(self, X: ndarray, y: ndarray | None) -> Any:
-        return super()._place(X, None)
+    def _embed(self, X: ndarray, y: ndarray | None) -> Any:
+        return super()._embed(X, None)
 
 
-class PaCMAP(_Foreign):
-    """PaCMAP at its defaults; it does not look at labels."""
+class PaCMAP(_ExternalMethod):
+    """PaCMAP with default settings; it does not use labels."""
 
-    def _place(self, X: ndarray, y: ndarray | None) -> Any:
+    def _embed(self, X: ndarray, y: ndarray | None) -> Any:
         pacmap = import_module("pacmap")
         self._pacmap = pacmap.PaCMAP(n_components=2, random_state=self.random_state)
         return self._pacmap.fit_transform(X, init="pca")
 
-    def _add(self, X: ndarray) -> Any:
+    def _embed_new(self, X: ndarray) -> Any:
         return self._pacmap.transform(X, basis=self.scale_.apply(self._rows))
 
 
-class OpenTSNE(_Foreign):
-    """t-SNE as in openTSNE, at its defaults; it does not look at labels."""
+class OpenTSNE(_ExternalMethod):
+    """t-SNE of openTSNE with default settings; it does not use labels."""
 
-    def _place(self, X: ndarray, y: ndarray | None) -> Any:
+    def _embed(self, X: ndarray, y: ndarray | None) -> Any:
         open_tsne = import_module("openTSNE")
         self._points = open_tsne.TSNE(random_state=self.random_state, n_jobs=1).fit(X)
         return self._points
 
-    def _add(self, X: ndarray) -> Any:
+    def _embed_new(self, X: ndarray) -> Any:
         return self._points.transform(X)

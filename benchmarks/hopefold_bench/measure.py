@@ -1,4 +1,4 @@
-"""One run: fit, embed, count the mistakes, and what it took."""
+"""One run: fit, transform, count misclassified rows, and record time and memory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 N_NEIGHBORS = 5
 
-#: k-means centres a class: 20 exemplars for ten classes.
+#: k-means centres per class: 20 exemplars for ten classes.
 CENTRES = 2
 
 
 def measure(job: Job, models: Path = MODELS) -> Record:
-    """Fit a method, and say how often it is mistaken on new rows.
+    """Fit a method and record its errors on new rows.
 
-    ``models`` is the folder of nets and models that are kept.
+    ``models`` is the folder of saved networks and models.
     """
     splits = load_splits(job.data, job.split, final=job.final, quick=job.quick, models=models)
     model = job.make()
@@ -47,7 +47,7 @@ def measure(job: Job, models: Path = MODELS) -> Record:
     fitted = time.perf_counter()
     points = model.transform(splits.X_new)
     embedded = time.perf_counter()
-    peak = peak_memory_mb()  # of fit and transform, before neighbours are searched
+    peak = peak_memory_mb()  # of fit and transform, before the neighbour search
     mistakes = count_mistakes(model, splits, points, job.split)
     keep(model, job, models)
     return Record(
@@ -73,7 +73,7 @@ def measure(job: Job, models: Path = MODELS) -> Record:
 
 
 def keep(model: Any, job: Job, models: Path = MODELS) -> None:
-    """Keep the models that the figures show, and the net whose features are a data set."""
+    """Save the models that the figures show, and the network whose features are a data set."""
     if job.quick or job.changes or job.split:
         return
     if isinstance(model, Convnet):
@@ -85,26 +85,28 @@ def keep(model: Any, job: Job, models: Path = MODELS) -> None:
 
 
 def count_mistakes(model: Any, splits: Splits, points: ndarray, seed: int) -> dict[str, ndarray]:
-    """Which new rows are misjudged, by what their points are compared with."""
+    """Which new rows are misclassified, by the references of the k-NN rule."""
 
-    def mistaken(references: ndarray, labels: ndarray) -> ndarray:
+    def misclassified(references: ndarray, labels: ndarray) -> ndarray:
         return misjudged(references, labels, points, splits.y_new, N_NEIGHBORS)
 
-    mistakes = {"all": mistaken(model.transform(splits.X), splits.y)}
+    mistakes = {"all": misclassified(model.transform(splits.X), splits.y)}
     own = getattr(model, "exemplars_", None) is not None
     if own and model.get_params().get("exemplars") == "kmeans":
-        return mistakes | {"kmeans": mistaken(model.reference_embedding_, model.reference_labels_)}
+        return mistakes | {
+            "kmeans": misclassified(model.reference_embedding_, model.reference_labels_)
+        }
     centres, labels = kmeans_centres(splits.X, splits.y, seed)
-    mistakes["kmeans"] = mistaken(model.transform(centres), labels)
+    mistakes["kmeans"] = misclassified(model.transform(centres), labels)
     if own:
-        mistakes["joint"] = mistaken(model.reference_embedding_, model.reference_labels_)
+        mistakes["joint"] = misclassified(model.reference_embedding_, model.reference_labels_)
     if own or isinstance(model, Convnet):
         mistakes["predict"] = np.asarray(model.predict(splits.X_new) != splits.y_new)
     return mistakes
 
 
 def kmeans_centres(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]:
-    """Two k-means centres a class, in the input space, and their labels."""
+    """Two k-means centres per class, in the input space, and their labels."""
     classes, codes = np.unique(y, return_inverse=True)
     centres, labels = kmeans_per_class(
         lambda members: X[members].astype(np.float32),
@@ -123,16 +125,16 @@ def settings_of(estimator: Any) -> dict[str, Any]:
 
 
 def departures(estimator: Any) -> set[str]:
-    """The settings that are not at their defaults."""
+    """The names of the settings that differ from their defaults."""
     parameters = inspect.signature(type(estimator)).parameters
     given = estimator.get_params(deep=False)
     return {name for name, value in given.items() if value != parameters[name].default}
 
 
 def peak_memory_mb() -> float | None:
-    """The most memory that this process has had at once; ``None`` where the system does not report.
+    """The peak memory of this process, or None where the system does not report it.
 
-    What `resource` tells on Linux begins with the memory of the parent, so /proc is asked first.
+    On Linux `resource` includes the memory of the parent, so /proc is read first.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -148,7 +150,7 @@ def peak_memory_mb() -> float | None:
 
 
 def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
+    """The versions of the packages that determine the results."""
     modules = (hopefold, torch, sklearn, np, scipy)
     return {
         **{module.__name__: str(module.__version__) for module in modules},
@@ -157,7 +159,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on; neither its name nor any path."""
+    """The hardware, without the machine's name or any path."""
     return {
         "cpus": os.cpu_count(),
         "kind": platform.machine(),
@@ -167,7 +169,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str | None:
-    """The name of the processor's model, if the system tells."""
+    """The processor's model name, if the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

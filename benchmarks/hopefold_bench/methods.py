@@ -1,4 +1,4 @@
-"""The rows of the tables: each method by name, how it is made, and how often it is run."""
+"""The methods of the tables: their names, their settings, and how often they are run."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from hopefold_bench.untied import UntiedSHOPE
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: How many seeds or splits of each data set the full plan runs.
+#: The number of seeds or splits in the full plan, by data set.
 PRODUCT = {"digits": 10, "usps": 10, "mnist": 5}
 PRODUCT_WITH_VGG = {**PRODUCT, "vgg": 5}
 ONCE = dict.fromkeys(CHECKED_SETS, 1)
 CONJUGATE_GRADIENT = {"usps": 3, "mnist": 1}
 DEEP = {"usps": 3, "mnist": 3}
-#: No random choice but the split: on MNIST, whose split is official, once is enough.
+#: Nothing is random but the split. MNIST has an official split, so one run is enough.
 DETERMINISTIC = {"usps": 10, "mnist": 1}
 LINEAR = {"usps": 10, "mnist": 5, "vgg": 1}
 
-#: How the deep baselines are trained, chosen on validation parts; MNIST has more rows, and so fewer
-#: epochs. Those that do not see labels need no dropout, and take larger batches.
+#: Settings of the deep baselines, chosen on validation parts. MNIST has more rows, so it
+#: needs fewer epochs. Unsupervised methods need no dropout, and use larger batches.
 SUPERVISED_DEEP = {"batch_size": 250, "input_dropout": 0.2}
 UNSUPERVISED_DEEP = {"batch_size": 500, "input_dropout": 0}
 DEEP_EPOCHS = {"usps": 60, "mnist": 30}
@@ -39,14 +39,14 @@ UNSUPERVISED_EPOCHS = {"usps": 60, "mnist": 20}
 PRETRAINING_EPOCHS = {"usps": 5, "mnist": 3}
 IMAGE_SHAPES = {"digits": (8, 8), "usps": (16, 16), "mnist": (28, 28)}
 
-#: HOPE of the paper's size for MNIST. 75 products would be fewer weights than 300 powers, and so
-#: few sums do with fewer features dropped.
+#: HOPE of the paper's size for MNIST, with tied factors: 75 products would have fewer weights than
+#: 300 powers. So few factors need less input dropout.
 SMALL_HOPE: dict[str, Any] = {"order": 3, "n_factors": 300, "tied": True, "input_dropout": 0.1}
 
-#: Bytes of the small models.
+#: The size limit of the small models, in bytes.
 SMALL = 65_536
 
-#: Images that are distorted hardly wear out: they have room for a wider stack, and for more passes.
+#: With distorted images a map hardly overfits, so the stack is wider and the epochs are more.
 DISTORTED: dict[str, Any] = {
     "n_units": (600, 600),
     "n_factors": 500,
@@ -55,8 +55,8 @@ DISTORTED: dict[str, Any] = {
     "validation_fraction": 0,
 }
 
-#: How much of a run of one layer or two on MNIST is spared, so that it takes a quarter of an hour:
-#: no rows are held out, and passes are fewer.
+#: Settings of the short runs with one and two layers on MNIST, which take a quarter of an hour:
+#: fewer epochs, no held-out rows.
 SHORT_RUN: dict[str, Any] = {"max_epochs": 20, "validation_fraction": 0}
 
 UNSUPERVISED = (baselines.Autoencoder, baselines.ParametricTSNE)
@@ -64,43 +64,43 @@ UNSUPERVISED = (baselines.Autoencoder, baselines.ParametricTSNE)
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the tables."""
+    """A method of the tables."""
 
     name: str
-    #: From the name of the data and a seed to an estimator with fit(X, y) and transform(X).
+    #: A function of the data's name and a seed that returns an estimator.
     make: Callable[[str, int], Any]
-    #: What it is compared among: "raw", "hope", "linear", "deep", "convnet", "extra".
+    #: The group: "raw", "hope", "linear", "deep", "convnet", "extra".
     group: str
-    #: How many seeds or splits the full plan runs, by data set; where there is none, none is run.
+    #: The number of seeds or splits in the full plan, by data set.
     runs: Mapping[str, int]
     #: Slow methods come last in a plan.
     slow: bool = False
-    #: A package that has to be installed for it.
+    #: The package that it needs.
     package: str | None = None
 
     @property
     def missing(self) -> str | None:
-        """The package that it lacks, if it lacks one."""
+        """The package that it needs, if this is not installed."""
         return self.package if self.package and find_spec(self.package) is None else None
 
 
 class Raw(TransformerMixin, BaseEstimator):
-    """The rows as they are, or in the scale of a map: what k-NN says without any map."""
+    """The rows without any map, optionally scaled as for a map."""
 
     def __init__(self, scale: str | None = None) -> None:
         self.scale = scale
 
     def fit(self, X: ndarray, y: ndarray) -> Self:
-        """No more than the scale is learned."""
+        """Learn the scale."""
         self.scale_ = learn_scale(X, self.scale)
         return self
 
     def transform(self, X: ndarray) -> ndarray:
-        """The same rows, in float32."""
+        """The scaled rows in float32."""
         return self.scale_.apply(X)
 
 
-#: The paper's sizes, which were chosen on a validation part, by data set; MNIST's elsewhere.
+#: The paper's sizes by data set, chosen on a validation part; other data sets use those of MNIST.
 PAPER_SIZES: dict[type, dict[str, dict[str, int]]] = {
     HOPE: {"mnist": {"order": 3, "n_factors": 300}, "usps": {"order": 3, "n_factors": 600}},
     SHOPE: {
@@ -109,7 +109,7 @@ PAPER_SIZES: dict[type, dict[str, dict[str, int]]] = {
     },
 }
 
-#: The paper's optimiser, and READING's decision where the paper is silent.
+#: The paper's optimizer, and our choices where the paper does not specify.
 PAPER_TRAINING: dict[str, Any] = {
     "optimizer": "cg",
     "batch_size": 5_000,
@@ -124,12 +124,12 @@ PAPER_TRAINING: dict[str, Any] = {
 
 
 def seeded(kind: type, **settings: Any) -> Callable[[str, int], Any]:
-    """The same settings whatever the data, and the seed."""
+    """A method with the same settings for all data, and the seed."""
     return lambda _data, seed: kind(random_state=seed, **settings)
 
 
 def on_images(kind: type, **settings: Any) -> Callable[[str, int], Any]:
-    """The same settings, the seed, and the shape of the images."""
+    """A method with the same settings, the seed, and the shape of the images."""
 
     def make(data: str, seed: int) -> Any:
         return kind(random_state=seed, image_shape=IMAGE_SHAPES.get(data), **settings)
@@ -138,7 +138,7 @@ def on_images(kind: type, **settings: Any) -> Callable[[str, int], Any]:
 
 
 def short_on_mnist(**settings: Any) -> Callable[[str, int], Any]:
-    """S-HOPE with the same settings, the seed, and on MNIST in a short run."""
+    """S-HOPE with the same settings and the seed, and a short run on MNIST."""
 
     def make(data: str, seed: int) -> Any:
         return SHOPE(random_state=seed, **settings, **(SHORT_RUN if data == "mnist" else {}))
@@ -147,7 +147,7 @@ def short_on_mnist(**settings: Any) -> Callable[[str, int], Any]:
 
 
 def faithful(kind: type, exemplars: str) -> Callable[[str, int], Any]:
-    """The paper's sizes and its optimiser."""
+    """A method with the paper's sizes and optimizer."""
 
     def make(data: str, seed: int) -> Any:
         sizes = PAPER_SIZES[kind]
@@ -160,17 +160,17 @@ def faithful(kind: type, exemplars: str) -> Callable[[str, int], Any]:
 
 
 def deep(kind: type, *, pretrained: bool) -> Callable[[str, int], Any]:
-    """A deep baseline, with its layers pre-trained or not."""
+    """A deep baseline, with or without layer-wise pre-training."""
 
     def make(data: str, seed: int) -> Any:
         like = data if data in DEEP_EPOCHS else "usps"
-        blind = kind in UNSUPERVISED
+        unsupervised = kind in UNSUPERVISED
         return kind(
-            max_epochs=(UNSUPERVISED_EPOCHS if blind else DEEP_EPOCHS)[like],
+            max_epochs=(UNSUPERVISED_EPOCHS if unsupervised else DEEP_EPOCHS)[like],
             pretraining_epochs=PRETRAINING_EPOCHS[like] if pretrained else 0,
             validation_fraction=0,
             random_state=seed,
-            **(UNSUPERVISED_DEEP if blind else SUPERVISED_DEEP),
+            **(UNSUPERVISED_DEEP if unsupervised else SUPERVISED_DEEP),
         )
 
     return make
@@ -246,7 +246,7 @@ ROWS = [
         for name, kind in (("S-HOPE", SHOPE), ("HOPE", HOPE))
         for suffix, exemplars in {"": "joint", " pairs": "kmeans"}.items()
     ),
-    # Not in the paper's tables: the sweep runs it.
+    # Used by the sweep only.
     Method("S-HOPE untied", seeded(UntiedSHOPE), "ablation", {}),
 ]
 

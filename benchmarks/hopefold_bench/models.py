@@ -1,4 +1,4 @@
-"""Fitted models that are kept on this machine, so that figures need no second fit."""
+"""The folder of saved models, so that figures need no second fit."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pathlib import Path
 
 from hopefold_bench.folders import BENCHMARKS
 
-#: In the clone, beside its results, and never committed.
+#: Beside the results, and never committed.
 MODELS = BENCHMARKS / "models"
 
-#: The methods that the figures show.
+#: The methods in the figures.
 SHOWN = ("MCML", "DeepMCML pre-trained", "HOPE", "S-HOPE")
 
 
 def models_folder(results: Path | None) -> Path:
-    """Where models are kept: below the user's folder of results, or in the clone."""
+    """The folder of models: below the given folder of results, or in the clone."""
     return results / "models" if results else MODELS
 
 
 def model_file(data: str, method: str, part: str, folder: Path = MODELS) -> Path:
-    """Where the model of seed 0 is kept, if it is."""
+    """The path of the saved model of seed 0."""
     return folder / f"{data}-{method}-{part}.hope"

@@ -1,6 +1,6 @@
-"""The figures of the paper's tables, and which of our runs stand beside each.
+"""The errors of the paper's tables, and which of our runs each is compared with.
 
-Figures are percents. Where one is from elsewhere, or doubtful, a note says so.
+Errors are in percent. A note marks those from other sources and doubtful ones.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from dataclasses import dataclass
 
 DT_MCML = "published with layer-wise pre-training (ICML 2010); the paper has the row above"
 UMAP = "published elsewhere (JMLR 2022)"
-DOUBTFUL = "the same figure as on MNIST: probably a slip of the paper"
-UNSCALABLE = "not run in the paper for want of scale; ours learns on mini-batches"
+DOUBTFUL = "the same number as for MNIST: probably an error in the paper"
+UNSCALABLE = "not run in the paper, as it did not scale; ours learns on mini-batches"
 SNC = "in the 50 dimensions of its own linear map, where the nearest prototype decides"
-SUPERVISED = "with the graph of the classes, whose directions are those of LDA"
-EITHER = "the paper does not say whether its map was learned on pairs or with exemplars"
+SUPERVISED = "with the graph of the classes, which gives the directions of LDA"
+EITHER = "the paper does not state whether its map was learned on pairs or with exemplars"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: the paper's figure, and the runs of ours that stand beside it."""
+    """A row of a table: the paper's error, and our runs beside it."""
 
     name: str
     paper: float | None
-    #: The method, and which of its errors: "all", "kmeans", "joint" or "predict".
+    #: The method, and the kind of error: "all", "kmeans", "joint" or "predict".
     method: str
     error: str = "all"
-    #: The same in the paper's own way: its sizes, conjugate gradient.
+    #: The same method with the paper's sizes and conjugate gradients.
     faithful: str | None = None
     note: str = ""
     #: Shown only if it has been run.
     optional: bool = False
-    #: The data of its runs, where it is not the table's.
+    #: The data of its runs, if they differ from the table's.
     data: str | None = None
 
     @property
     def is_flat(self) -> bool:
-        """Is it a map in two dimensions, which others can be compared with?"""
+        """Is it a two-dimensional map?"""
         return self.method not in ("raw", "SNC", "convnet")
 
     @property
@@ -54,7 +54,7 @@ class Table:
 
 
 def _hope(name: str, paper: float) -> tuple[Row, Row]:
-    """HOPE or S-HOPE, judged by all training points."""
+    """HOPE or S-HOPE, compared with all training points."""
     pairs = f"{name}, learned on pairs"
     return (
         Row(name, paper, name, faithful=f"{name} faithful", note=EITHER),
@@ -63,7 +63,7 @@ def _hope(name: str, paper: float) -> tuple[Row, Row]:
 
 
 def _with_exemplars(name: str, kmeans: float, joint: float) -> tuple[Row, Row]:
-    """HOPE or S-HOPE, judged by twenty exemplars of either kind."""
+    """HOPE or S-HOPE, compared with twenty exemplars of either kind."""
     return (
         Row(f"k-means + {name}", kmeans, f"{name} pairs", "kmeans", f"{name} faithful pairs"),
         Row(f"{name}, 20 joint exemplars", joint, name, "joint", f"{name} faithful"),
@@ -168,13 +168,13 @@ TABLES = {
     ),
 }
 
-#: What the paper has for S-HOPE: all points, and 20 joint exemplars.
+#: The paper's errors of S-HOPE: against all points, and against 20 joint exemplars.
 SHORT = {"digits": "–", "usps": "3.03 / 3.60", "mnist": "3.20 / 3.14", "vgg": "0.65 / –"}
 
 
 @dataclass(frozen=True)
 class Goal:
-    """An error, in percent, that we set out for; what the paper and others have published."""
+    """An error, in percent, that we want to reach, and the published ones."""
 
     name: str
     data: str
@@ -184,8 +184,8 @@ class Goal:
     published: str = "–"
 
 
-#: Beyond the paper. The best published maps are dt-MCML's, deep and pre-trained (2.03, 2.46), and
-#: the smallest model, SNC's, of 84 kB.
+#: Goals beyond the paper. The best published maps are those of dt-MCML, deep and pre-trained (2.03,
+#: 2.46); the smallest model is that of SNC (84 kB).
 GOALS = (
     Goal("MNIST, S-HOPE", "mnist", "S-HOPE", 2.0, "3.20 / 3.14", "2.03"),
     Goal("MNIST, HOPE", "mnist", "HOPE", 4.5, "5.96"),

@@ -1,7 +1,7 @@
 """The paper's figures, and how near the exemplars lie to the centres of their classes.
 
-Figure 1: the twenty joint exemplars of HOPE and of S-HOPE. Figure 2: maps of rows that the models
-have not seen. Models are kept, by a run or by a figure before; what is not there is fitted.
+Figure 1: the twenty joint exemplars of HOPE and of S-HOPE. Figure 2: maps of rows that were not
+used for training. Saved models are loaded; the others are fitted and saved.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy import ndarray
 
-#: What the paper calls them, and those whose exemplars are shown: as images, and in the map.
+#: The paper's names, and the methods whose exemplars are shown: as images, and in the map.
 NAMES = {"DeepMCML pre-trained": "dt-MCML"}
 IN_GALLERY = ("HOPE", "S-HOPE")
 IN_MAP = ("HOPE",)
 
-#: Data sets whose rows are images, as people write them.
+#: Display names of the data sets whose rows are images.
 TITLES = {"digits": "Digits", "usps": "USPS", "mnist": "MNIST"}
 
 DPI = 110
@@ -45,7 +45,7 @@ DPI = 110
 
 @dataclass(frozen=True)
 class Shown:
-    """A fitted model, where it puts the new rows, and the share of them that it misjudges."""
+    """A fitted model, its points of the new rows, and its error on them."""
 
     name: str
     model: Any
@@ -54,9 +54,9 @@ class Shown:
 
 
 def check_sets(sets: Sequence[str]) -> None:
-    """Are these data sets that figures can be made of?"""
+    """Check that figures can be drawn of these data sets."""
     if unknown := [data for data in sets if data not in TITLES]:
-        raise InvalidParameter(f"{unknown[0]!r} has no figures: choose of {', '.join(TITLES)}.")
+        raise InvalidParameter(f"{unknown[0]!r} has no figures: choose from {', '.join(TITLES)}.")
 
 
 def make_figures(
@@ -64,7 +64,7 @@ def make_figures(
 ) -> None:
     """Write both figures of a data set, as PNG and SVG, and their numbers as JSON.
 
-    ``final=True`` draws the test part, which the caller has to enter in the ledger before.
+    ``final=True`` draws the test part; the caller must enter it in the ledger before.
     """
     splits = load_splits(data, 0, final=final)
     shown = [show(Job(method, data, 0, final), splits, models, report) for method in SHOWN]
@@ -84,12 +84,12 @@ def make_figures(
 
 
 def figure_stem(data: str, *, final: bool) -> str:
-    """How the files of a data set begin; those of the validation part do not replace the others."""
+    """The beginning of the file names, which differs for validation and test part."""
     return data if final else f"{data}-validation"
 
 
 def show(job: Job, splits: Splits, models: Path, report: Report) -> Shown:
-    """The kept model of a method, or a new one, on the new rows."""
+    """The saved model of a method, or a new one, on the new rows."""
     model = kept_or_fitted(job, splits, models, report)
     points = model.transform(splits.X_new)
     error = knn_error(model.transform(splits.X), splits.y, points, splits.y_new)
@@ -97,7 +97,7 @@ def show(job: Job, splits: Splits, models: Path, report: Report) -> Shown:
 
 
 def kept_or_fitted(job: Job, splits: Splits, models: Path, report: Report) -> Any:
-    """The model that was kept, if it has the settings of today; else it is fitted, and kept."""
+    """Load the saved model if it has today's settings; otherwise fit and save it."""
     path, model = model_file(job.data, job.method, job.part, models), job.make()
     if path.exists():
         kept = hopefold.load(path)
@@ -113,9 +113,9 @@ def kept_or_fitted(job: Job, splits: Splits, models: Path, report: Report) -> An
 
 
 def draw_exemplars(shown: Sequence[Shown], splits: Splits, title: str) -> Figure:
-    """Figure 1: the exemplars as images; white and black are those of the data."""
+    """Figure 1: the exemplars as images, in the range of the data's pixels."""
     if splits.image_shape is None:
-        raise InvalidParameter("the rows of this data set are no images.")
+        raise InvalidParameter("the rows of this data set are not images.")
     galleries = {
         one.name: (one.model.exemplars_, one.model.exemplar_labels_)
         for one in shown
@@ -126,7 +126,7 @@ def draw_exemplars(shown: Sequence[Shown], splits: Splits, title: str) -> Figure
 
 
 def draw_embeddings(shown: Sequence[Shown], splits: Splits, title: str) -> Figure:
-    """Figure 2: where the new rows lie, with the exemplars of HOPE."""
+    """Figure 2: the maps of the new rows, with the exemplars of HOPE."""
     panels = [
         Panel(
             one.points,
@@ -140,7 +140,7 @@ def draw_embeddings(shown: Sequence[Shown], splits: Splits, title: str) -> Figur
 
 
 def numbers_of(shown: Sequence[Shown], splits: Splits) -> dict[str, Any]:
-    """The errors, and how far each exemplar is from the centre of its class, in class radii."""
+    """The errors, and the distance of each exemplar from its class centre, in class radii."""
     distances = {
         one.name: exemplar_distances(
             one.points, splits.y_new, one.model.exemplar_embedding_, one.model.exemplar_labels_
@@ -164,7 +164,7 @@ def numbers_of(shown: Sequence[Shown], splits: Splits) -> dict[str, Any]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure such that the same figure is the same file."""
+    """Write a figure reproducibly: the same figure gives the same file."""
     metadata = {"Date": None} if path.suffix == ".svg" else None
     with rc_context({"svg.hashsalt": "hopefold"}):
         content = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Which runs there are, in which order: cheap and important ones first."""
+"""The jobs of each plan, cheap and important ones first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hopefold_bench.splits import DATA_SETS
 
 PLANS = ("core", "full", "quick")
 
-#: The most that a quick run allows, in any method that knows the setting.
-HURRY = {"max_epochs": 2, "pretraining_epochs": 1, "max_iter": 5}
+#: Upper limits of these settings in a quick run.
+QUICK_LIMITS = {"max_epochs": 2, "pretraining_epochs": 1, "max_iter": 5}
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Job:
     split: int
     final: bool = False
     quick: bool = False
-    #: Settings that differ from those of the method.
+    #: Changes to the settings of the method.
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def part(self) -> str:
-        """What it is measured on."""
+        """The part of the data on which the errors are measured."""
         return "test" if self.final else "validation"
 
     def __str__(self) -> str:
@@ -42,13 +42,13 @@ class Job:
         estimator = METHODS[self.method].make(self.data, self.split)
         if self.quick:
             known = estimator.get_params(deep=False)
-            for name in HURRY.keys() & known.keys():
-                value = known[name] if isinstance(known[name], int) else HURRY[name]
-                estimator.set_params(**{name: min(value, HURRY[name])})
+            for name in QUICK_LIMITS.keys() & known.keys():
+                value = known[name] if isinstance(known[name], int) else QUICK_LIMITS[name]
+                estimator.set_params(**{name: min(value, QUICK_LIMITS[name])})
         return estimator.set_params(**self.changes)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, from which ``Job(**data)`` makes it again."""
+        """The job as plain data; ``Job(**data)`` is its inverse."""
         return asdict(self)
 
 
@@ -60,11 +60,11 @@ def make_plan(
     Parameters
     ----------
     plan : {"core", "full", "quick"}
-        ``"core"``: every row, one seed. ``"full"``: all seeds and splits. ``"quick"``: few rows,
-        few epochs, on digits; it shows that the machinery runs, and nothing else.
+        ``"core"``: every method, one seed. ``"full"``: all seeds and splits. ``"quick"``: few rows
+        and few epochs, on digits, to test that everything runs.
     data, only : sequences of str
-        Keep these data sets; keep methods whose name is one of these texts, or has one in it that
-        is no method's whole name.
+        Keep these data sets, and methods that match one of these texts: a full name matches that
+        method, other texts match as a part of the name.
     final : bool, default=False
         Measure on the test part.
 
@@ -78,11 +78,13 @@ def make_plan(
 
     """
     if plan not in PLANS:
-        raise InvalidParameter(f"{plan!r} is no plan: choose one of {', '.join(PLANS)}.")
+        raise InvalidParameter(f"{plan!r} is not a known plan: choose from {', '.join(PLANS)}.")
     if unknown := [name for name in data if name not in DATA_SETS]:
-        raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(DATA_SETS)}.")
+        raise InvalidParameter(
+            f"{unknown[0]!r} is not a known data set: choose from {', '.join(DATA_SETS)}."
+        )
     methods = [
-        name for name in METHODS if not only or any(is_meant(text, name, METHODS) for text in only)
+        name for name in METHODS if not only or any(matches(text, name, METHODS) for text in only)
     ]
     if not methods:
         raise InvalidParameter(f"no method has {' or '.join(map(repr, only))} in its name.")
@@ -98,8 +100,8 @@ def make_plan(
     return sorted(jobs, key=lambda job: (job.data == "vgg", job.split, METHODS[job.method].slow))
 
 
-def is_meant(text: str, name: str, names: Container[str]) -> bool:
-    """Is it the name, or a part of it that is nobody's whole name?"""
+def matches(text: str, name: str, names: Container[str]) -> bool:
+    """Does the text match the name: a full name exactly, any other text as a part of it?"""
     return text == name if text in names else text.lower() in name.lower()
 
 

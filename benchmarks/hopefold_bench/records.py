@@ -1,4 +1,4 @@
-"""Runs as JSON lines: one run, one line, appended and never changed."""
+"""Records as JSON lines: one line per run, appended and never changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """What one run says."""
+    """The result of one run."""
 
     method: str
     data: str
@@ -29,11 +29,10 @@ class Record:
     part: str
     quick: bool
     settings: dict[str, Any]
-    #: Shares of the new rows that are misjudged, by what they are compared with: "all" embedded
-    #: training rows, the mapped "kmeans" centres, the model's own "joint" exemplars (5-NN each),
-    #: and "predict", the model's own rule.
+    #: Shares of the new rows that are misclassified: by 5-NN among "all" embedded training rows,
+    #: the embedded "kmeans" centres or the "joint" exemplars, and by the model's own "predict".
     errors: dict[str, float]
-    #: Which rows these are, packed by `pack`.
+    #: The misclassified rows, packed by `pack`.
     mistakes: dict[str, str]
     n_train: int
     n_new: int
@@ -52,7 +51,7 @@ class Record:
 
 
 def append(path: Path, line: str) -> None:
-    """Add a line at once; what a kill has left of an unfinished one is removed."""
+    """Append a line and flush it to disk; an unfinished last line of a killed run is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         file.seek(0)
@@ -66,7 +65,7 @@ def append(path: Path, line: str) -> None:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """All lines of a file, the oldest first; without the last one if it is unfinished."""
+    """All lines of a file, the oldest first, without an unfinished last line."""
     return (line for _, line in _numbered_lines(path))
 
 
@@ -78,14 +77,14 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if _is_json(line):
             found = json.loads(line)
             if not isinstance(found, dict):
-                raise BrokenFile(f"line {number} of {path} is no record: remove it.")
+                raise BrokenFile(f"line {number} of {path} is not a record: remove it.")
             yield number, found
         elif number < len(lines):
-            raise BrokenFile(f"line {number} of {path} is no JSON: remove it, and run it again.")
+            raise BrokenFile(f"line {number} of {path} is not JSON: remove it, and run it again.")
 
 
 def results_file(folder: Path, data: str, *, quick: bool) -> Path:
-    """Where the runs on a data set are; quick ones are kept apart, since they say nothing."""
+    """The file of the runs on a data set; quick runs have files of their own."""
     return folder / ("quick" if quick else "results") / f"{data}.jsonl"
 
 
@@ -98,7 +97,7 @@ def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record
         if strange := sorted(names ^ line.keys()):
             verb = "lacks" if strange[0] in names else "has"
             raise BrokenFile(
-                f"line {number} of {path} is no record of a run, since it {verb} "
+                f"line {number} of {path} is not a record of a run, since it {verb} "
                 f"{strange[0]!r}: remove it, and run it again."
             )
         records.append(Record(**line))
@@ -106,21 +105,21 @@ def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Do two settings agree in all they both know, but for the seed?
+    """Do two settings agree in all common names except the seed?
 
-    A setting that came later, or is gone, makes no difference: its default kept what was.
+    Settings that only one of them has are ignored: the defaults of new settings change nothing.
     """
     shared = (one.keys() & other.keys()) - {"random_state"}
     return all(one[name] == other[name] for name in shared)
 
 
-def pack(mistaken: ndarray) -> str:
-    """Which rows are mistaken, in a few characters."""
-    return base64.b64encode(zlib.compress(np.packbits(mistaken).tobytes(), 9)).decode()
+def pack(mask: ndarray) -> str:
+    """Compress a mask of rows to a short text."""
+    return base64.b64encode(zlib.compress(np.packbits(mask).tobytes(), 9)).decode()
 
 
 def unpack(text: str, n_rows: int) -> ndarray:
-    """What `pack` has packed.
+    """The mask that `pack` has compressed.
 
     Examples
     --------

@@ -16,14 +16,14 @@ from hopefold_bench.paper import GOALS, SHORT, TABLES, Table
 from hopefold_bench.records import Record, alike, read_records
 from hopefold_bench.small_sets import CHECKED_SETS
 
-EARLIER = "with the settings of an earlier version, not run again yet"
+EARLIER = "with the settings of an earlier version, not yet run again"
 
 #: The errors of a map with default settings.
 WAYS = {"all": "5-NN", "predict": "exemplars"}
 
 
 class Results:
-    """The runs that tables are made from: those on one part."""
+    """The runs on one part, from which tables are made."""
 
     def __init__(self, records: Iterable[Record], part: str = "test") -> None:
         self._records: dict[tuple[str, str], list[Record]] = {}
@@ -32,9 +32,9 @@ class Results:
                 self._records.setdefault((record.data, record.method), []).append(record)
 
     def runs(self, data: str, method: str | None, error: str = "all") -> list[Record]:
-        """The newest run of each split that has the settings of the newest run of all.
+        """The newest run of each split, among those with the settings of the newest run.
 
-        Runs with older settings stay in the file and are not mixed with newer ones.
+        Runs with older settings stay in the file, but are not mixed with newer ones.
         """
         records = self._records.get((data, method or ""), [])
         newest = {
@@ -59,9 +59,9 @@ def read_results(folder: Path, part: str = "test") -> Results:
 
 
 def paper_table(table: Table, results: Results) -> str:
-    """A table of the paper with our numbers beside it, notes, and who is better beyond chance.
+    """A table of the paper beside our errors, with notes and significance tests.
 
-    In "runs", the second number counts those of the faithful column.
+    In the column "runs", the second number counts the runs of the column "faithful".
     """
     notes: list[str] = []
     lines = []
@@ -86,7 +86,7 @@ def paper_table(table: Table, results: Results) -> str:
 
 
 def comparisons(table: Table, results: Results) -> list[str]:
-    """The best of our flat maps against the next one, and against the best of the other family."""
+    """Tests of the best two-dimensional map against the second and the other family's best."""
     found = [
         (Runs(row.name, runs, row.error), row.is_hope)
         for row in table.rows
@@ -102,7 +102,7 @@ def comparisons(table: Table, results: Results) -> list[str]:
 
 
 def _age(runs: Sequence[Record]) -> str:
-    """A note where the runs have other settings than the method has today."""
+    """A note if the runs have other settings than the method has today."""
     from hopefold_bench.plans import Job  # heavy
     from hopefold_bench.run import is_done
 
@@ -112,7 +112,7 @@ def _age(runs: Sequence[Record]) -> str:
 
 
 def resources_table(results: Results) -> str:
-    """Seconds of a fit on one thread, and the most memory that a run had, by method."""
+    """Seconds per fit on one thread, and the peak memory, by method."""
     sets = ("usps", "mnist")
     headings = ["method"]
     headings += [f"{data}: {what}" for data in sets for what in ("seconds", "MB", "runs")]
@@ -127,7 +127,7 @@ def resources_table(results: Results) -> str:
 
 
 def short_table(results: Results) -> str:
-    """S-HOPE with its defaults on each data set."""
+    """S-HOPE with default settings on each data set."""
     notes: list[str] = []
     lines = []
     for data, paper in SHORT.items():
@@ -147,7 +147,7 @@ def short_table(results: Results) -> str:
 
 
 def goals_table(results: Results) -> str:
-    """What we set out for beyond the paper, and where we are."""
+    """The goals beyond the paper, and our errors."""
     notes: list[str] = []
     lines = []
     for goal in GOALS:
@@ -162,7 +162,7 @@ def goals_table(results: Results) -> str:
 
 
 def defaults_table(results: Results) -> str:
-    """Data of many kinds, each fitted once with the defaults: the map beside the raw columns."""
+    """Small data sets, each fitted once with default settings, beside k-NN on the columns."""
     methods = ("S-HOPE", "HOPE")
     lines = []
     for data in CHECKED_SETS:
@@ -189,7 +189,7 @@ RESULT_TABLES: dict[str, Callable[[Results], str]] = {
 
 
 def exemplars_table(folder: Path, part: str) -> str:
-    """How near the exemplars lie to the centres of their classes, from what the figures wrote."""
+    """The distances of exemplars from their class centres, from the records of the figures."""
     lines = []
     for path in sorted((folder / "figures").glob("*.json")):
         numbers = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""From jobs to records: what is missing is run, a fresh process each, a few at a time."""
+"""Run the missing jobs, each in a process of its own, several at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hopefold_bench.plans import Job
 from hopefold_bench.records import Record, alike, append, read_records, results_file
 from hopefold_bench.small_sets import missing_package
 
-#: One thread a run, so that seconds mean the same whatever runs beside it.
+#: One thread per run, so that times are comparable whatever runs in parallel.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 Report = Callable[[str], None]
@@ -29,9 +29,9 @@ Report = Callable[[str], None]
 def run(
     jobs: Sequence[Job], folder: Path, *, workers: int, report: Report, models: Path = MODELS
 ) -> int:
-    """Run jobs, append a record for each that succeeds, and count those that fail.
+    """Run jobs, append a record for each success, and count the failures.
 
-    Those on features of the convnet wait until it has been trained.
+    Jobs on the features of the convnet run after all others, which train it.
     """
     first = [job for job in jobs if job.data != "vgg"]
     if 0 < len(first) < len(jobs):
@@ -43,7 +43,7 @@ def run(
     try:
         waiting = {pool.submit(run_alone, job, models): job for job in jobs}
         for n_done, finished in enumerate(as_completed(waiting), start=1):
-            job, remain = waiting[finished], f"{len(jobs) - n_done} to go"
+            job, remain = waiting[finished], f"{len(jobs) - n_done} left"
             try:
                 record = finished.result()
             except RunFailed as reason:
@@ -53,13 +53,13 @@ def run(
             append(results_file(folder, job.data, quick=job.quick), record.to_line())
             minutes = (time.perf_counter() - start) / 60
             report(f"{job}: {summary(record)} ({remain}, {minutes:.1f} min so far)")
-    finally:  # when interrupted, do not begin what has not begun
+    finally:  # after an interruption, start no other job
         pool.shutdown(wait=False, cancel_futures=True)
     return failed
 
 
 def missing(jobs: Sequence[Job], folder: Path, report: Report, *, again: bool = False) -> list[Job]:
-    """The jobs that are still to be run, or all ``again``; tells which cannot be."""
+    """The jobs without a record, or all with ``again``; reports which are skipped."""
     records = {
         (data, quick): read_records(folder, data, quick=quick)
         for data, quick in {(job.data, job.quick) for job in jobs}
@@ -77,37 +77,37 @@ def missing(jobs: Sequence[Job], folder: Path, report: Report, *, again: bool = 
 
 
 def is_skipped(job: Job) -> bool:
-    """Does it need a package that is not installed?"""
+    """Does the job need a package that is not installed?"""
     return bool(METHODS[job.method].missing or missing_package(job.data))
 
 
-def outlook(to_do: Sequence[Job], jobs: Sequence[Job], workers: int) -> str:
-    """How many runs there are to do, and how many cannot be done."""
+def summarize_plan(to_do: Sequence[Job], jobs: Sequence[Job], workers: int) -> str:
+    """The numbers of runs to do and of skipped runs."""
     n_skipped = sum(is_skipped(job) for job in jobs)
-    told = f", {n_skipped} skipped" if n_skipped else ""
-    return f"{len(to_do)} of {len(jobs)} runs to do{told}, {workers} at a time"
+    skipped_text = f", {n_skipped} skipped" if n_skipped else ""
+    return f"{len(to_do)} of {len(jobs)} runs to do{skipped_text}, {workers} at a time"
 
 
 def is_done(job: Job, records: Sequence[Record]) -> bool:
-    """Is there a record of this job, with the settings that it has now?"""
+    """Is there a record of this job with its current settings?"""
     estimator = job.make()
-    settings, departs = settings_of(estimator), departures(estimator)
+    settings, changed = settings_of(estimator), departures(estimator)
     return any(
         (record.method, record.split, record.part) == (job.method, job.split, job.part)
         and alike(record.settings, settings)
-        and departs <= record.settings.keys()
+        and changed <= record.settings.keys()
         for record in records
     )
 
 
 class RunFailed(Exception):
-    """A run that ended without a record; its message is the reason in one line."""
+    """A run ended without a record; the message gives the reason in one line."""
 
 
 def run_alone(job: Job, models: Path = MODELS) -> Record:
-    """Run one job in a process of its own, so that its seconds and its memory are its own.
+    """Run one job in a process of its own, so that its time and memory can be measured.
 
-    The process ends when this one does: it watches the pipe that is its stdin.
+    The process ends when this one does: it reads from the pipe that is its stdin.
     """
     arguments = [json.dumps(job.as_json()), str(models)]
     command = [sys.executable, "-m", "hopefold_bench.single_run", *arguments]
@@ -126,11 +126,11 @@ def run_alone(job: Job, models: Path = MODELS) -> Record:
         if process.wait() == 0 and printed:
             return Record(**json.loads(printed[-1]))
         stderr.seek(0)
-        told = stderr.read().decode(errors="replace").strip().splitlines()
-        raise RunFailed(told[-1] if told else f"the process ended with {process.returncode}")
+        lines = stderr.read().decode(errors="replace").strip().splitlines()
+        raise RunFailed(lines[-1] if lines else f"the process ended with {process.returncode}")
 
 
 def summary(record: Record) -> str:
-    """The errors and the seconds of a run."""
+    """The errors and the time of a run, as text."""
     errors = ", ".join(f"{name} {100 * error:.2f} %" for name, error in record.errors.items())
     return f"{errors}; {record.seconds_fit:.1f} s"

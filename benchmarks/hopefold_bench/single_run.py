@@ -1,6 +1,6 @@
-"""The process of one run: it measures, prints the record as its last line, and ends.
+"""The process of one run: it prints the record as its last line.
 
-A second argument is the folder of kept models.
+The second argument is the folder of saved models.
 
 python -m hopefold_bench.single_run '{"method": "S-HOPE", "data": "digits", "split": 0}'
 """
@@ -19,7 +19,7 @@ def main() -> None:
     if not sys.stdin.isatty():
         threading.Thread(target=_end_with_parent, daemon=True).start()
 
-    import torch  # after the watch has begun: this takes seconds
+    import torch  # after the thread has started: this takes seconds
 
     from hopefold.errors import HopefoldError
     from hopefold_bench.measure import measure
@@ -36,8 +36,8 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """The parent holds the other end of stdin; when it is gone, nobody wants the result."""
-    os.read(0, 1)  # not sys.stdin, whose lock would be in the way of a quiet end
+    """End this process when the parent, which holds the other end of stdin, has ended."""
+    os.read(0, 1)  # not sys.stdin, whose lock would block the exit
     os._exit(1)
 
 

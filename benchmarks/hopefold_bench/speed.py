@@ -1,9 +1,8 @@
-"""What it costs to judge a row: raw k-NN against maps, with all points and with 20 exemplars.
+"""The cost of predicting a row: k-NN on raw rows against maps, with all points and 20 exemplars.
 
-Operations are counted, times are taken on this machine, on one thread and in turns. What the
-weights are does not matter for either, so the maps have learned for one epoch only. Nor does it
-matter which rows are judged: they are rows of the validation part, and all of the training part,
-which they are in, is there to be compared with.
+Operations are counted; times are measured on one thread, in turns. The weights do not matter for
+either, so the maps are fitted for one epoch. The predicted rows are those of the validation part;
+the references are the whole training part, which contains them.
 """
 
 from __future__ import annotations
@@ -37,48 +36,48 @@ from hopefold_bench.splits import load_splits
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Rows that are judged at once, and how often.
+#: Rows per prediction, and repetitions.
 N_NEW, REPEATS = 1_000, 7
 
 KINDS: dict[str, Any] = {"HOPE": HOPE, "S-HOPE": SHOPE}
 SETS = ("mnist", "usps")
 
-#: Whose cost the others are compared with.
+#: The baseline.
 BRUTE_FORCE = "raw pixels, scikit-learn"
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A way to judge the new rows."""
+class Predictor:
+    """A way to predict the new rows."""
 
     method: str
     n_references: int
     operations: Cost
     end_to_end: Callable[[], object]
-    #: Without the embedding; None: there is no embedding.
+    #: Without the embedding; None if there is none.
     search: Callable[[], object] | None = None
     settings: dict[str, Any] | None = None
-    #: Whose sizes these are.
+    #: A name for the sizes: default, paper or both.
     sizes: str = ""
 
 
 def speed_file(folder: Path) -> Path:
-    """Where the measurements are."""
+    """The file of the records."""
     return folder / "speed.jsonl"
 
 
 def measure_speed(
     data: str, folder: Path, *, n_new: int = N_NEW, repeats: int = REPEATS, report: Report = print
 ) -> None:
-    """Append one line for each contestant on a data set."""
+    """Measure all ways on a data set, and append one line for each."""
     splits = load_splits(data, 0, final=False)
     X = np.concatenate([splits.X, splits.X_new]).astype(np.float32)
     y = np.concatenate([splits.y, splits.y_new])
     X_new = splits.X_new[:n_new].astype(np.float32)
     with all_on_one_thread():
-        contestants = [*raw_contestants(X, y, X_new, report), *map_contestants(data, X, y, X_new)]
-        works = {(number, "end_to_end"): one.end_to_end for number, one in enumerate(contestants)}
-        for number, one in enumerate(contestants):
+        predictors = [*raw_predictors(X, y, X_new, report), *map_predictors(data, X, y, X_new)]
+        works = {(number, "end_to_end"): one.end_to_end for number, one in enumerate(predictors)}
+        for number, one in enumerate(predictors):
             if one.search is not None:
                 works[number, "search_only"] = one.search
         seconds = seconds_in_turns(works, repeats=repeats)
@@ -92,7 +91,7 @@ def measure_speed(
             "versions": versions(),
             "machine": machine(),
         }
-    for number, one in enumerate(contestants):
+    for number, one in enumerate(predictors):
         end_to_end = seconds[number, "end_to_end"]
         search_only = seconds.get((number, "search_only"), end_to_end)
         line = {
@@ -105,17 +104,17 @@ def measure_speed(
             "seconds": {"search_only": _summary(search_only), "end_to_end": _summary(end_to_end)},
         }
         append(speed_file(folder), json.dumps(line, sort_keys=True))
-        each = f"{1e6 * min(end_to_end) / len(X_new):,.1f} µs a row"
+        each = f"{1e6 * min(end_to_end) / len(X_new):,.1f} µs per row"
         report(f"{data}, {_name(line)}, {one.n_references:,} references: {each}")
 
 
-def raw_contestants(
+def raw_predictors(
     X: ndarray, y: ndarray, X_new: ndarray, report: Report = print
-) -> Iterator[Contestant]:
-    """Brute force among all raw rows: scikit-learn's, and that of faiss where it is installed."""
+) -> Iterator[Predictor]:
+    """Brute force among all raw rows, by scikit-learn and, if installed, by faiss."""
     cost = Cost(X.size, X.size)
     neighbors = KNeighborsClassifier(N_NEIGHBORS, algorithm="brute").fit(X, y)
-    yield Contestant(BRUTE_FORCE, len(X), cost, lambda: neighbors.predict(X_new))
+    yield Predictor(BRUTE_FORCE, len(X), cost, lambda: neighbors.predict(X_new))
     if find_spec("faiss") is None:
         report(skipped("raw pixels, faiss", "faiss"))
         return
@@ -125,15 +124,15 @@ def raw_contestants(
     index.add(X)
     n_classes = int(y.max()) + 1
 
-    def judge() -> ndarray:
+    def predict() -> ndarray:
         _, nearest = index.search(X_new, N_NEIGHBORS)
         return vote(y[nearest], n_classes).argmax(axis=1)
 
-    yield Contestant("raw pixels, faiss", len(X), cost, judge)
+    yield Predictor("raw pixels, faiss", len(X), cost, predict)
 
 
-def map_contestants(data: str, X: ndarray, y: ndarray, X_new: ndarray) -> Iterator[Contestant]:
-    """HOPE and S-HOPE in both sizes, each with all embedded training rows and with exemplars."""
+def map_predictors(data: str, X: ndarray, y: ndarray, X_new: ndarray) -> Iterator[Predictor]:
+    """HOPE and S-HOPE in both sizes, each with all training points and with exemplars."""
     for method, kind in KINDS.items():
         for sizes, settings in sizes_of(kind, data).items():
             model = kind(max_epochs=1, validation_fraction=0, random_state=0, **settings).fit(X, y)
@@ -145,48 +144,48 @@ def map_contestants(data: str, X: ndarray, y: ndarray, X_new: ndarray) -> Iterat
             ):
                 search, end_to_end = _ways(model, X_new, points, labels, k)
                 cost = operations(model, len(points))
-                yield Contestant(method, len(points), cost, end_to_end, search, settings, sizes)
+                yield Predictor(method, len(points), cost, end_to_end, search, settings, sizes)
 
 
 def _ways(
     model: Any, X_new: ndarray, references: ndarray, labels: ndarray, n_neighbors: int | None
 ) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Judge points that are there; embed rows and judge them. As `predict` does."""
-    where = model.transform(X_new)
+    """Two functions: classify given points, and embed and classify rows, as `predict` does."""
+    embedded = model.transform(X_new)
 
-    def judge(points: ndarray) -> ndarray:
+    def predict(points: ndarray) -> ndarray:
         return decide(points, references, labels, model.class_weight_, n_neighbors)
 
-    return lambda: judge(where), lambda: judge(model.transform(X_new))
+    return lambda: predict(embedded), lambda: predict(model.transform(X_new))
 
 
 def sizes_of(kind: type[HighOrderEmbedding], data: str) -> dict[str, dict[str, int]]:
-    """The product's sizes and the paper's, by name; one where they are the same."""
+    """The default sizes and the paper's, by name; one entry if they are the same."""
     paper = PAPER_SIZES[kind].get(data, PAPER_SIZES[kind]["mnist"])
-    product = {"order": kind().order, **kind().sizes()}
-    if product == paper:
-        return {"default and paper": product}
-    return {"default": product, "paper": paper}
+    default = {"order": kind().order, **kind().sizes()}
+    if default == paper:
+        return {"default and paper": default}
+    return {"default": default, "paper": paper}
 
 
 @contextmanager
 def all_on_one_thread() -> Iterator[None]:
-    """Other libraries' products, too: what is counted is work, not cores."""
+    """Run torch and all other libraries on one thread."""
     with one_thread(), threadpoolctl.threadpool_limits(1):
         yield
 
 
 def speed_tables(folder: Path) -> str:
-    """What judging a row costs, by data set, from the newest measurement of each."""
+    """The cost of predicting a row, from the newest measurement of each data set."""
     lines = list(read_lines(speed_file(folder)))
     sets = list(dict.fromkeys(line["data"] for line in lines))
     if not sets:
         return f"**Speed-ups**\n\n{NOT_RUN}"
     notes = (
-        "Fewer and faster than scikit-learn's brute force among all training rows: the search "
-        "alone, and end to end, which is with the embedding of the row. Multiply-adds are those of "
-        "comparing with every reference; by the clock, all points of a map are searched with a k-d "
-        "tree, which is built anew each time. The shortest of several rounds, one thread."
+        "Ratios are relative to scikit-learn's brute force among all training rows: for the search "
+        "alone, and end to end, which includes the embedding of the row. Multiply-adds are those "
+        "of a comparison with every reference. For times, all points of a map are searched with a "
+        "k-d tree, which is built anew each time. The shortest of several rounds, one thread."
     )
     newest = {line["data"]: line["measured"] for line in lines}
     tables = [
@@ -215,10 +214,10 @@ def _table(lines: Sequence[dict[str, Any]]) -> str:
                 *_ratios(timed),
             ]
         )
-    headings = ["to judge a row by", "references", "multiply-adds", "fewer: search", "end to end"]
+    headings = ["prediction by", "references", "multiply-adds", "fewer: search", "end to end"]
     headings += ["µs", "faster: search", "end to end"]
     shape = f"{first['n_train']:,} rows of {first['n_features']:,}"
-    title = f"**{first['data'].upper()}, {shape} features: {first['n_new']:,} rows judged at once**"
+    title = f"**{first['data'].upper()}, {shape} features: {first['n_new']:,} rows per prediction**"
     return f"{title}\n\n{markdown(headings, rows)}"
 
 

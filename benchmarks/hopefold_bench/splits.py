@@ -1,7 +1,7 @@
-"""What a run learns from, and what it is measured on.
+"""The data sets, split into training rows and new rows.
 
-Everything sees validation splits, cut from the training part. The test part is handed out for
-``final=True`` only, which `hopefold_bench.run` allows only after a line in the ledger.
+By default the new rows are a validation part of the training part. ``final=True`` gives the test
+part; the command line enters this in the ledger first.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 #: Share of the training part that becomes the validation part.
 VALIDATION = 0.1
 
-#: Rows of a quick run: to learn from, and new ones.
+#: Training rows and new rows of a quick run.
 QUICK = (1_000, 300)
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Rows to learn from, and new rows that the model has not seen, with their labels."""
+    """Training rows, and new rows for evaluation, with their labels."""
 
     X: ndarray
     y: ndarray
@@ -47,22 +47,23 @@ class Splits:
 def load_splits(
     data: str, split: int, *, final: bool, quick: bool = False, models: Path = MODELS
 ) -> Splits:
-    """The splits of a data set: to learn from, and to measure on.
+    """The training rows and the new rows of a data set.
 
     Parameters
     ----------
     data : {"digits", "mnist", "usps", "vgg"} or one of `CHECKED_SETS`
-        Which set. Pixels are as in their files; ``"vgg"``: 512 features of a convnet on MNIST.
+        The data set. Pixels are as in the original files; ``"vgg"`` has 512 features of a convnet
+        on MNIST.
     split : int
-        Seeds the cut into training and test part (not on MNIST, whose cut is official), and the
-        cut into training and validation part.
+        The seed of the split into training and test part (except on MNIST, which has an official
+        one), and of the split into training and validation part.
     final : bool
-        False: the new rows are a stratified tenth of the training part. True: they are the test
-        part, and all of the training part is there to learn from.
+        False: the new rows are a stratified tenth of the training part. True: the new rows are the
+        test part, and the training rows are the whole training part.
     quick : bool, default=False
         Keep few rows of each, stratified.
     models : Path
-        The folder in which the convnet is kept.
+        The folder of the saved convnet.
 
     Examples
     --------
@@ -73,7 +74,9 @@ def load_splits(
 
     """
     if data not in DATA_SETS:
-        raise InvalidParameter(f"{data!r} is no data set: choose of {', '.join(DATA_SETS)}.")
+        raise InvalidParameter(
+            f"{data!r} is not a known data set: choose from {', '.join(DATA_SETS)}."
+        )
     read = partial(_vgg, models=models) if data == "vgg" else DATA_SETS[data]
     splits = read(split, final)
     if not quick:
@@ -84,7 +87,7 @@ def load_splits(
 
 
 def data_folder() -> Path | None:
-    """Where original files are looked for first: the user's folder, or the one beside the clone."""
+    """The folder of original files: the user's, or the one beside the repository."""
     if folder := os.environ.get(FOLDER_VARIABLE):
         return Path(folder)
     beside = REPOSITORY.parent / "shared" / "data"
@@ -94,7 +97,7 @@ def data_folder() -> Path | None:
 def _digits(split: int, final: bool) -> Splits:
     """70/30, stratified."""
     digits = load_set("digits")
-    return _splits(_cut(digits.X, digits.y, 0.3, split), split, final, digits.image_shape)
+    return _splits(_stratified(digits.X, digits.y, 0.3, split), split, final, digits.image_shape)
 
 
 def _mnist(split: int, final: bool) -> Splits:
@@ -102,20 +105,20 @@ def _mnist(split: int, final: bool) -> Splits:
     mnist = load_set("mnist", data_folder())
     assert mnist.X_test is not None
     assert mnist.y_test is not None
-    cut = (mnist.X, mnist.y, mnist.X_test, mnist.y_test)
-    return _splits(cut, split, final, mnist.image_shape)
+    arrays = (mnist.X, mnist.y, mnist.X_test, mnist.y_test)
+    return _splits(arrays, split, final, mnist.image_shape)
 
 
 def _usps(split: int, final: bool) -> Splits:
-    """800/300 a digit: 8,000 and 3,000 of the 11,000 images."""
+    """800/300 per digit: 8,000 and 3,000 of the 11,000 images."""
     usps = load_set("usps", data_folder())
-    return _splits(_cut(usps.X, usps.y, 3_000, split), split, final, usps.image_shape)
+    return _splits(_stratified(usps.X, usps.y, 3_000, split), split, final, usps.image_shape)
 
 
 def _vgg(_split: int, final: bool, models: Path = MODELS) -> Splits:
-    """512 features below the softmax of a convnet that has seen the training rows alone.
+    """512 features below the softmax of a convnet that was trained on the training rows.
 
-    There is one net for each part, and so one cut, whatever the split.
+    There is one network for each part, and so the same rows for every split.
     """
     mnist = _mnist(0, final)
     X, X_new = features("test" if final else "validation", mnist.X, mnist.X_new, folder=models)
@@ -125,7 +128,7 @@ def _vgg(_split: int, final: bool, models: Path = MODELS) -> Splits:
 def _small(name: str, split: int, final: bool) -> Splits:
     """70/30, stratified."""
     X, y = CHECKED_SETS[name]()
-    return _splits(_cut(X, y, 0.3, split), split, final)
+    return _splits(_stratified(X, y, 0.3, split), split, final)
 
 
 DATA_SETS: dict[str, Callable[[int, bool], Splits]] = {
@@ -136,20 +139,20 @@ DATA_SETS: dict[str, Callable[[int, bool], Splits]] = {
     **{name: partial(_small, name) for name in CHECKED_SETS},
 }
 
-Cut = tuple["ndarray", "ndarray", "ndarray", "ndarray"]
+Arrays = tuple["ndarray", "ndarray", "ndarray", "ndarray"]
 
 
 def _splits(
-    cut: Cut, split: int, final: bool, image_shape: tuple[int, int] | None = None
+    arrays: Arrays, split: int, final: bool, image_shape: tuple[int, int] | None = None
 ) -> Splits:
-    """The cut as it is, or its first part cut again."""
+    """Training and test part, or training and validation part."""
     if not final:
-        cut = _cut(cut[0], cut[1], VALIDATION, split)
-    return Splits(*cut, image_shape)
+        arrays = _stratified(arrays[0], arrays[1], VALIDATION, split)
+    return Splits(*arrays, image_shape)
 
 
-def _cut(X: ndarray, y: ndarray, new: float, seed: int) -> Cut:
-    """X, y, X_new, y_new: stratified, with a share or a number of new rows."""
+def _stratified(X: ndarray, y: ndarray, new: float, seed: int) -> Arrays:
+    """A stratified split X, y, X_new, y_new, with a share or a number of new rows."""
     X, X_new, y, y_new = train_test_split(X, y, test_size=new, stratify=y, random_state=seed)
     return X, y, X_new, y_new
 

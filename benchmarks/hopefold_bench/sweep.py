@@ -1,7 +1,7 @@
-"""The validation sweep behind the sizes, and an ablation: is it harmless to tie the factors?
+"""A sweep over the sizes on validation parts, and an ablation of tied factors.
 
-Each size is varied by itself around the defaults; joint exemplars, validation parts. Runs are lean:
-they neither nudge rows nor learn again from all rows.
+Each size is varied alone around the defaults, with joint exemplars. To save time, the runs use
+neither adversarial perturbation nor a refit on all rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hopefold_bench.run import is_done
 
 METHODS = ("S-HOPE", "HOPE")
 
-#: Values of each size. A fit on MNIST takes minutes, so there are fewer of them.
+#: Values of each size. There are fewer for MNIST, where a fit takes minutes.
 GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
     "usps": {
         "order": (1, 2, 3, 4, 5),
@@ -32,24 +32,26 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 N_SPLITS = {"usps": 2, "mnist": 1}
 
-#: Sizes are compared without what makes each fit several times as long.
-LEAN: dict[str, float] = {"refit": False, "nudge": 0.0}
+#: Sizes are compared without the options that make a fit several times as long.
+FAST: dict[str, float] = {"refit": False, "nudge": 0.0}
 
 LETTERS = {"order": "O, order", "n_factors": "F, factors", "n_units": "m, sigmoid units"}
 
-#: Which errors are shown, the one that methods are compared by first.
+#: The errors in the tables; methods are compared by the first.
 ERRORS = {"joint": "20 exemplars", "all": "all points"}
 
 
 def sweep_folder(folder: Path) -> Path:
-    """Where the runs of the sweep are, apart from those of the tables."""
+    """The folder of the sweep's records, apart from those of the paper's tables."""
     return folder / "sweep"
 
 
 def make_sweep(data: str) -> list[Job]:
     """The runs of the sweep on a data set, split by split."""
     if data not in GRIDS:
-        raise InvalidParameter(f"{data!r} is not swept: choose of {', '.join(GRIDS)}.")
+        raise InvalidParameter(
+            f"{data!r} is not part of the sweep: choose from {', '.join(GRIDS)}."
+        )
     return [
         sweep_job(method, data, sizes, split)
         for split in range(N_SPLITS[data])
@@ -58,12 +60,12 @@ def make_sweep(data: str) -> list[Job]:
 
 
 def sweep_job(method: str, data: str, sizes: Mapping[str, Any], split: int = 0) -> Job:
-    """A lean run with some sizes changed."""
-    return Job(method, data, split, changes={**LEAN, **sizes})
+    """A fast run with some sizes changed."""
+    return Job(method, data, split, changes={**FAST, **sizes})
 
 
 def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
-    """How long jobs may take, by those on the same data so far; nothing if there are none."""
+    """An estimate of the time of jobs from earlier runs on the same data; empty without these."""
     seconds = 0.0
     for data in {job.data for job in jobs}:
         done = [*read_records(folder, data), *read_records(sweep_folder(folder), data)]
@@ -71,19 +73,19 @@ def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
         if not times:
             return ""
         seconds += float(np.median(times)) * sum(job.data == data for job in jobs)
-    return f"; about {seconds / workers / 60:.0f} minutes, if they take as long as those so far"
+    return f"; about {seconds / workers / 60:.0f} minutes, estimated from earlier runs"
 
 
 def default_sizes(method: str, data: str) -> dict[str, int]:
-    """The sizes that a method has by itself."""
+    """The default sizes of a method."""
     estimator = Job(method, data, 0).make()
     return {"order": estimator.order, **estimator.sizes()}
 
 
 def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Tied factors and products of untied ones, as many or with as many weights in C; by name.
+    """Jobs with tied factors, and with as many products or as many weights in C, by name.
 
-    HOPE learns products by itself, and counts the powers that they become.
+    HOPE learns products by default; its ``n_factors`` counts the powers that they expand to.
     """
     sizes = default_sizes(method, data)
     n_factors, order = sizes["n_factors"], sizes["order"]
@@ -104,7 +106,7 @@ def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, An
 
 
 def _points(data: str) -> list[tuple[str, dict[str, Any]]]:
-    """Methods and what is changed in them, each once."""
+    """Methods and their changed settings, without duplicates."""
     points: list[tuple[str, dict[str, Any]]] = []
     for method in METHODS:
         points.append((method, {}))
@@ -127,7 +129,7 @@ def sweep_tables(folder: Path) -> str:
 
 
 def size_table(records: Sequence[Record], data: str, name: str) -> str:
-    """The errors by one of the sizes; the others are the defaults."""
+    """The errors by one of the sizes; the others have their defaults."""
     defaults = {method: default_sizes(method, data) for method in METHODS}
     methods = [method for method in METHODS if name in defaults[method]]
     values = {*GRIDS[data][name], *(defaults[method][name] for method in methods)}
@@ -148,7 +150,7 @@ def size_table(records: Sequence[Record], data: str, name: str) -> str:
 
 
 def untied_table(records: Sequence[Record], data: str) -> str:
-    """Tied against untied factors, and whether they differ beyond chance."""
+    """Tied and untied factors, with tests of their difference."""
     lines, sentences = [], []
     for method in METHODS:
         found = {

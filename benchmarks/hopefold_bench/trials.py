@@ -1,4 +1,4 @@
-"""Settings tried on validation splits, and what came of them: how the recipe was found."""
+"""Trials of settings on validation parts, by which the defaults were found."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from hopefold_bench.plans import Job
 from hopefold_bench.records import Record, read_records
 from hopefold_bench.splits import DATA_SETS
 
-#: What is shown of a trial.
+#: The errors in the table.
 ERRORS = {"all": "5-NN", "joint": "20 exemplars", "kmeans": "k-means"}
 
 
 def trials_folder(folder: Path) -> Path:
-    """Where the trials are, apart from the runs of the tables."""
+    """The folder of the trials' records, apart from those of the paper's tables."""
     return folder / "trials"
 
 
 def make_trials(
     method: str, settings: Sequence[str], data: Sequence[str], n_splits: int
 ) -> list[Job]:
-    """The same changes of a method on data sets, split by split.
+    """Jobs with the same changes of a method on several data sets, split by split.
 
     Examples
     --------
@@ -38,9 +38,13 @@ def make_trials(
 
     """
     if method not in METHODS:
-        raise InvalidParameter(f"{method!r} is no method: choose of {', '.join(METHODS)}.")
+        raise InvalidParameter(
+            f"{method!r} is not a known method: choose from {', '.join(METHODS)}."
+        )
     if unknown := [name for name in data if name not in DATA_SETS]:
-        raise InvalidParameter(f"{unknown[0]!r} is no data set: choose of {', '.join(DATA_SETS)}.")
+        raise InvalidParameter(
+            f"{unknown[0]!r} is not a known data set: choose from {', '.join(DATA_SETS)}."
+        )
     changes = dict(_read(setting) for setting in settings)
     if "random_state" in changes:
         raise InvalidParameter("random_state is the number of the split: ask for more --splits.")
@@ -63,13 +67,13 @@ def _read(setting: str) -> tuple[str, Any]:
 
 
 def trials_table(folder: Path) -> str:
-    """Every setting that was tried, beside the others on the same data, best first."""
+    """All trials by data set, best first."""
     tables = []
     for data in DATA_SETS:
         groups: dict[str, list[Record]] = {}
         for record in read_records(trials_folder(folder), data):
-            told = ", ".join(f"{name}={value}" for name, value in tried(record).items())
-            groups.setdefault(f"{record.method}, {told or 'as it is'}", []).append(record)
+            changes = ", ".join(f"{name}={value}" for name, value in tried(record).items())
+            groups.setdefault(f"{record.method}, {changes or 'unchanged'}", []).append(record)
         if not groups:
             continue
         lines = [
@@ -82,7 +86,7 @@ def trials_table(folder: Path) -> str:
 
 
 def tried(record: Record) -> dict[str, Any]:
-    """The settings of a run that are not the method's today."""
+    """The settings of a run that differ from the method's settings today."""
     today = settings_of(METHODS[record.method].make(record.data, record.split))
     return {
         name: value

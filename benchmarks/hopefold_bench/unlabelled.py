@@ -1,7 +1,7 @@
-"""Maps learned without labels, and with a few of them, beside other packages' maps.
+"""Maps learned without labels and with a few labels, beside maps of other packages.
 
-A map is judged by labels that its fit did not see: by the five nearest training rows in the map
-(those with a label, where only some have one), and by its trustworthiness on the new rows.
+A map is evaluated with labels that were not used in the fit: by the 5-NN error in the map (among
+the labelled training rows, if only some are labelled), and by its trustworthiness on new rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hopefold.estimators.hope import HOPE, SHOPE
 from hopefold_bench import external_methods
 from hopefold_bench.markdown import NOT_RUN, markdown
 from hopefold_bench.measure import machine, versions
-from hopefold_bench.plans import is_meant
+from hopefold_bench.plans import matches
 from hopefold_bench.records import append, read_lines
 from hopefold_bench.run import Report
 from hopefold_bench.speed import all_on_one_thread
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 SETS = ("mnist", "usps")
 
-#: Rows whose label is known where only some are, and what stands for the others.
+#: The number of known labels in partly labelled data, and the label of the other rows.
 N_LABELS, MISSING = 1_000, -1
 
-#: Passes over the rows; on MNIST fewer than the defaults, so that a run takes minutes. Where some
-#: labels are known, shares are tried before, and the map is learned twice.
-PASSES: dict[str, Any] = {"mnist": 30, "usps": "auto"}
-FEWER: dict[str, Any] = {"mnist": 20, "usps": "auto"}
+#: Epochs; on MNIST fewer than by default, so that a run takes minutes. With some labels, the fit
+#: also compares shares of structure on held-out rows and then refits, so it has fewer epochs.
+EPOCHS: dict[str, Any] = {"mnist": 30, "usps": "auto"}
+FEWER_EPOCHS: dict[str, Any] = {"mnist": 20, "usps": "auto"}
 
-#: Neighbours in a map that trustworthiness looks at, and the new rows that it is measured on.
-NEIGHBORS, JUDGED = 12, 10_000
+#: Neighbours for trustworthiness, and the number of new rows on which it is measured.
+NEIGHBORS, MAX_NEW = 12, 10_000
 
 
 @dataclass(frozen=True)
@@ -52,38 +52,38 @@ class Row:
     """A map of a table."""
 
     name: str
-    #: From the name of the data to an estimator.
+    #: A function of the data's name that returns an estimator.
     make: Callable[[str], Any]
-    #: What its fit is told: "nothing", all labels for its "epochs", "some" of the labels, or of the
-    #: rows that have one "alone".
-    told: str
-    #: A package that has to be installed for it.
+    #: The labels given to `fit`: "none"; "all", to choose the number of epochs; "some"; or only the
+    #: rows that have a label ("labelled rows").
+    labels: str
+    #: The package that it needs.
     package: str | None = None
 
 
 ROWS = (
-    Row("S-HOPE", lambda data: SHOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
+    Row("S-HOPE", lambda data: SHOPE(max_epochs=EPOCHS[data], random_state=0), "none"),
     Row(
         "S-HOPE, 1 layer",
-        lambda data: SHOPE(n_units=600, max_epochs=PASSES[data], random_state=0),
-        "nothing",
+        lambda data: SHOPE(n_units=600, max_epochs=EPOCHS[data], random_state=0),
+        "none",
     ),
-    Row("HOPE", lambda data: HOPE(max_epochs=PASSES[data], random_state=0), "nothing"),
-    Row("parametric t-SNE", lambda _: ParametricTSNE(random_state=0), "epochs"),
-    Row("UMAP", lambda _: external_methods.UMAP(), "nothing", "umap"),
-    Row("openTSNE", lambda _: external_methods.OpenTSNE(), "nothing", "openTSNE"),
+    Row("HOPE", lambda data: HOPE(max_epochs=EPOCHS[data], random_state=0), "none"),
+    Row("parametric t-SNE", lambda _: ParametricTSNE(random_state=0), "all"),
+    Row("UMAP", lambda _: external_methods.UMAP(), "none", "umap"),
+    Row("openTSNE", lambda _: external_methods.OpenTSNE(), "none", "openTSNE"),
     Row(
         "S-HOPE, some labels",
-        lambda data: SHOPE(missing_label=MISSING, max_epochs=FEWER[data], random_state=0),
+        lambda data: SHOPE(missing_label=MISSING, max_epochs=FEWER_EPOCHS[data], random_state=0),
         "some",
     ),
-    Row("S-HOPE, labelled rows alone", lambda _: SHOPE(random_state=0), "alone"),
+    Row("S-HOPE, labelled rows alone", lambda _: SHOPE(random_state=0), "labelled rows"),
     Row("UMAP, some labels", lambda _: external_methods.SupervisedUMAP(), "some", "umap"),
 )
 
 
 def unlabelled_file(folder: Path) -> Path:
-    """Where the measurements are."""
+    """The file of the records."""
     return folder / "unlabelled.jsonl"
 
 
@@ -96,19 +96,19 @@ def measure(
     again: bool = False,
     report: Report = print,
 ) -> None:
-    """Append one line for each map that has none yet, all on one thread."""
+    """Measure the maps without a record on one thread, and append one line for each."""
     part = "test" if final else "validation"
-    there = {
+    measured = {
         (line["data"], line["map"], line["part"]) for line in read_lines(unlabelled_file(folder))
     }
     names = {row.name for row in ROWS}
     for data in sets:
         for row in ROWS:
-            wanted = not only or any(is_meant(text, row.name, names) for text in only)
-            if not wanted or ((data, row.name, part) in there and not again):
+            wanted = not only or any(matches(text, row.name, names) for text in only)
+            if not wanted or ((data, row.name, part) in measured and not again):
                 continue
             if row.package and find_spec(row.package) is None:
-                report(f"{data}, {row.name}: not run, {row.package} is not installed")
+                report(f"{data}, {row.name}: skipped, since {row.package} is not installed")
                 continue
             with all_on_one_thread():
                 found = _measured(row, data, load_splits(data, 0, final=final))
@@ -129,19 +129,19 @@ def _measured(row: Row, data: str, splits: Splits) -> dict[str, Any]:
     X, X_new = (rows.astype(np.float32) for rows in (splits.X, splits.X_new))
     known, partly = some_labels(splits.y)
     start = time.perf_counter()
-    if row.told == "alone":
+    if row.labels == "labelled rows":
         model = row.make(data).fit(X[known], splits.y[known])
     else:
-        labels = {"nothing": None, "epochs": splits.y, "some": partly}[row.told]
+        labels = {"none": None, "all": splits.y, "some": partly}[row.labels]
         model = row.make(data).fit(X, labels)
     seconds = time.perf_counter() - start
-    references = known if row.told in ("some", "alone") else slice(None)
+    references = known if row.labels in ("some", "labelled rows") else slice(None)
     points, new = model.transform(X), model.transform(X_new)
-    judge = KNeighborsClassifier(5).fit(points[references], splits.y[references])
+    knn = KNeighborsClassifier(5).fit(points[references], splits.y[references])
     return {
-        "error": 1 - judge.score(new, splits.y_new),
+        "error": 1 - knn.score(new, splits.y_new),
         "trustworthiness": float(
-            trustworthiness(X_new[:JUDGED], new[:JUDGED], n_neighbors=NEIGHBORS)
+            trustworthiness(X_new[:MAX_NEW], new[:MAX_NEW], n_neighbors=NEIGHBORS)
         ),
         "seconds": seconds,
         "structure": getattr(model, "structure_", None),
@@ -150,11 +150,11 @@ def _measured(row: Row, data: str, splits: Splits) -> dict[str, Any]:
 
 
 def some_labels(y: ndarray) -> tuple[ndarray, ndarray]:
-    """Rows whose label is known, as many of each class, and the labels with the others missing."""
-    chances = np.random.RandomState(0).permutation(len(y))
+    """The rows with a known label, equally many per class, and labels with the others missing."""
+    order = np.random.RandomState(0).permutation(len(y))
     classes = np.unique(y)
     each = N_LABELS // len(classes)
-    known = np.sort(np.concatenate([chances[y[chances] == label][:each] for label in classes]))
+    known = np.sort(np.concatenate([order[y[order] == label][:each] for label in classes]))
     partly = np.full(len(y), MISSING)
     partly[known] = y[known]
     return known, partly

