@@ -1,4 +1,4 @@
-"""What judging a row costs: counted by hand, and timed on digits."""
+"""The cost of predicting a row: counted by hand, and timed on digits."""
 
 from __future__ import annotations
 

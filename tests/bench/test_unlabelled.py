@@ -16,7 +16,7 @@ def measured(tmp_path_factory):
     folder, printed = tmp_path_factory.mktemp("results"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(unlabelled.EPOCHS, "digits", 3)
-        patch.setitem(unlabelled.FEWER, "digits", 2)
+        patch.setitem(unlabelled.FEWER_EPOCHS, "digits", 2)
         patch.setattr(unlabelled, "N_LABELS", 200)
         for _ in range(2):
             unlabelled.measure(
