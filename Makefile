@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python -m
 INSTALL := $(RUN) pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test check format parameters bench-quick bench-speed bench-faults bench-paper pictures lock audit clean
+.PHONY: help demo test check format parameters bench-quick bench-speed bench-paper faults pictures lock audit clean
 
 help:
 	@echo "make demo    fit the digits, print the table, draw the map, write a report (demo/)"
@@ -15,17 +15,17 @@ help:
 	@echo "make parameters  write docstrings and fields of all methods from the specification"
 	@echo "make lock    write requirements.lock anew, after constraints.txt has changed"
 	@echo "make audit   ask the advisory service about all dependencies (needs the network)"
-	@echo "make bench-quick  walk through the bench: few rows, few epochs (two minutes)"
-	@echo "make bench-speed  time against the least that the hardware allows (20 minutes)"
-	@echo "make bench-faults  make faults for real, and count which are survived (15 minutes)"
-	@echo "make bench-paper  every row of the paper's tables, one seed, on the test parts (hours)"
+	@echo "make bench-quick  run every benchmark of the paper with few rows and epochs (two minutes)"
+	@echo "make bench-speed  run the roofline benchmark: measured time against the hardware's limit (20 minutes)"
+	@echo "make bench-paper  run every row of the paper's tables, one seed, on the test parts (hours)"
+	@echo "make faults       run the stress tests: real faults, and how many are survived (15 minutes)"
 
 # All but torch, of which each platform has a build of its own, is checked against requirements.lock.
-$(READY): pyproject.toml constraints.txt requirements.lock
+$(READY): pyproject.toml benchmarks/pyproject.toml constraints.txt requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --require-hashes -r requirements.lock
 	$(INSTALL) -c constraints.txt $(shell grep '^torch==' constraints.txt)
-	$(INSTALL) --no-deps --no-build-isolation -e .
+	$(INSTALL) --no-deps --no-build-isolation -e . -e benchmarks
 	$(RUN) pip check
 	@touch $@
 
@@ -51,20 +51,20 @@ parameters: $(READY)
 	$(RUN) ruff format --quiet src/hopefold/estimators src/hopefold/baselines
 
 bench-quick: $(READY)
-	$(RUN) hopefold.bench run --plan quick
+	$(RUN) hopefold_bench run --plan quick
 
 bench-speed: $(READY)
-	$(RUN) hopefold.bench ruler
+	$(RUN) hopefold_bench roofline
 	$(VENV)/bin/python benchmarks/fill_tables.py
 
-bench-faults: $(READY)
-	$(RUN) hopefold.bench faults
+faults: $(READY)
+	PYTHONPATH=$(CURDIR)/tests $(RUN) faults run
 	$(VENV)/bin/python benchmarks/fill_tables.py
 
 bench-paper: $(READY)
-	$(RUN) hopefold.bench run --plan core --final
+	$(RUN) hopefold_bench run --plan core --final
 	$(VENV)/bin/python benchmarks/fill_tables.py
-	$(RUN) hopefold.bench tables
+	$(RUN) hopefold_bench tables
 
 lock:
 	$(PYTHON) .ci/lock.py

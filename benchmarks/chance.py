@@ -1,4 +1,4 @@
-"""Does a map of nothing say so? Twenty of noise with labels dealt at random, ten of digits.
+"""Does a fit on noise give a `ChanceWarning`? Twenty fits on random labels, ten on digits.
 
 python benchmarks/chance.py
 """
@@ -20,16 +20,16 @@ ROWS, COLUMNS, CLASSES = 500, 20, 4
 
 
 def warned(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[bool, float, float]:
-    """Has the fit warned; the errors on training and on held-out rows."""
+    """Whether the fit warned, and its errors on training and on held-out rows."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = SHOPE(random_state=seed).fit(X, y)
-    told = any(warning.category is ChanceWarning for warning in caught)
-    return told, float(model.train_error_ or 0), float(model.validation_error_ or 0)
+    has_warned = any(warning.category is ChanceWarning for warning in caught)
+    return has_warned, float(model.train_error_ or 0), float(model.validation_error_ or 0)
 
 
 def noise(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that have nothing to do with their labels."""
+    """Random rows with independent random labels."""
     random = np.random.RandomState(seed)
     return random.normal(size=(ROWS, COLUMNS)), random.randint(CLASSES, size=ROWS)
 
@@ -42,14 +42,16 @@ def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """A line for each kind of data."""
+    """Print one line for each kind of data."""
     torch.set_num_threads(1)
     print("| data | fits | warned | training error, % | held-out error, % |")
     print("| --- | --- | --- | --- | --- |")
     for name, make, n_seeds in [("noise", noise, NOISE_SEEDS), ("digits", digits, SPLITS)]:
         results = np.array([warned(*make(seed), seed) for seed in range(n_seeds)], dtype=float)
-        told, training, held_out = results.sum(axis=0)[0], *100 * results.mean(axis=0)[1:]
-        print(f"| {name} | {n_seeds} | {told:.0f} | {training:.1f} | {held_out:.1f} |", flush=True)
+        n_warned, training, held_out = results.sum(axis=0)[0], *100 * results.mean(axis=0)[1:]
+        print(
+            f"| {name} | {n_seeds} | {n_warned:.0f} | {training:.1f} | {held_out:.1f} |", flush=True
+        )
 
 
 if __name__ == "__main__":

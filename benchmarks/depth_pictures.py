@@ -19,15 +19,15 @@ LAYERS = {"one layer, n_units=600": 600, "two layers, n_units=(400, 400)": (400,
 
 
 def main() -> None:
-    """The digits that were not learned from, in both maps."""
+    """Draw the test rows of digits in both maps."""
     torch.set_num_threads(1)
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
     panels = []
     for title, n_units in LAYERS.items():
         model = SHOPE(n_units=n_units, random_state=0).fit(X, y)
-        points, mistaken = model.transform(X_new), model.predict(X_new) != y_new
-        panels.append(Panel(points, y_new, model.exemplar_embedding_, mistaken, title))
+        points, misclassified = model.transform(X_new), model.predict(X_new) != y_new
+        panels.append(Panel(points, y_new, model.exemplar_embedding_, misclassified, title))
     draw_maps(panels).savefig(IMAGES / "depth.png", dpi=80)
 
 

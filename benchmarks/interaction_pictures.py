@@ -8,16 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from planted import CASES, COLUMNS, SMALL, planted
 
 from hopefold import HOPE
 from hopefold.report.drivers import draw_interactions
+from planted import CASES, COLUMNS, SMALL, planted
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Two pairs among twenty columns, as HOPE finds them."""
+    """Draw two planted pairs among twenty columns, as HOPE finds them."""
     torch.set_num_threads(1)
     X, y, *_ = planted(CASES["x3 × x7 + x1 × x4"], seed=0)
     model = HOPE(order=2, random_state=0, **SMALL[2]).fit(X, y)

@@ -1,8 +1,8 @@
-"""What the written-out gradient of the pairwise loss saves: against autograd through n×n masks.
+"""The explicit gradient of the pairwise loss against autograd through n × n masks.
 
     python benchmarks/pairwise.py
 
-Prints one JSON line a batch size: milliseconds of both for value and gradient, and their ratio.
+Prints one JSON line per batch size: milliseconds of both for value and gradient, and their ratio.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hopefold.core.objectives import collapse_onto_pairs
 
 
 def masked(y: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The same loss as one would first write it."""
+    """The same loss in its simplest form."""
     norms = y.square().sum(dim=1)
     distances = (norms[:, None] + norms[None, :] - 2 * y @ y.T).clamp_min(0)
     off_diagonal = ~torch.eye(len(y), dtype=torch.bool)
@@ -27,7 +27,7 @@ def masked(y: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def milliseconds(loss_of, y: torch.Tensor, labels: torch.Tensor) -> float:
-    """The shortest of 15 evaluations with gradient."""
+    """The shortest time of 15 evaluations with gradient."""
     times = []
     for _ in range(15):
         start = time.perf_counter()
@@ -37,7 +37,7 @@ def milliseconds(loss_of, y: torch.Tensor, labels: torch.Tensor) -> float:
 
 
 def main() -> None:
-    """Batches of three sizes, ten classes, two dimensions, one thread."""
+    """Measure batches of three sizes, with ten classes, two dimensions and one thread."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     for n in (250, 1000, 5000):

@@ -1,10 +1,10 @@
-"""Does a map find the products of features that its labels are made of? Twenty seeds of each kind.
+"""Does HOPE find the products of features that determine the labels? Twenty seeds per case.
 
-    python benchmarks/planted.py run [METHOD] [CASE]    # goes on where it stopped
-    python benchmarks/planted.py table                  # from what has been run
+    python benchmarks/planted.py run [METHOD] [CASE]    # resumes
+    python benchmarks/planted.py table                  # from the records
 
-Rows are standard normal, labels the sign of products of some features; some of the training labels
-are flipped, those of the test rows are not.
+Rows are standard normal, and labels are the sign of products of some features. Some training labels
+are flipped; test labels are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hopefold.baselines import LDA, NCA
 RESULTS = Path(__file__).parent / "planted.jsonl"
 ROWS, COLUMNS, FLIPPED = 4_000, 20, 0.02
 
-#: No setting was chosen on any of them.
+#: No setting was chosen on these seeds.
 SEEDS = range(100, 120)
 
 CASES = {
@@ -35,8 +35,8 @@ CASES = {
     "x3 × x7 + x1 × x4": [(3, 7), (1, 4)],
 }
 
-#: Settings for few products, found on the seeds 0 to 9: few factors, decay and dropout. They are as
-#: learned with rows held out, and their scale is not guessed.
+#: Settings for few products, found on the seeds 0 to 9: few factors, weight decay and dropout.
+#: There is no refit, and the scale is given.
 COMMON = {"scale": "standard", "spare_components": 2, "input_dropout": 0.0, "refit": False}
 SMALL = {
     2: COMMON
@@ -47,14 +47,14 @@ SMALL = {
     | {"batch_size": 1_000, "max_epochs": 400, "patience": 400},
 }
 
-#: Fits of the small map, by its order, of which the one with the lowest held-out error is chosen.
+#: Fits of the small map, by order; the one with the lowest held-out error is used.
 TRIES = {2: 1, 3: 3}
 
 METHODS = ("HOPE, small", "HOPE", "LDA", "NCA")
 
 
 def planted(terms: list[tuple[int, ...]], seed: int) -> tuple[np.ndarray, ...]:
-    """Training rows with some labels flipped, and as many test rows with all labels right."""
+    """Training rows with some flipped labels, and as many test rows with correct labels."""
     random = np.random.RandomState(seed)
     X = random.normal(size=(2 * ROWS, COLUMNS))
     y = (sum(X[:, term].prod(axis=1) for term in map(list, terms)) > 0).astype(int)
@@ -63,7 +63,7 @@ def planted(terms: list[tuple[int, ...]], seed: int) -> tuple[np.ndarray, ...]:
 
 
 def fit(method: str, order: int, seed: int, X: np.ndarray, y: np.ndarray) -> Any:
-    """The method, fitted; the small map a few times, the best one by its held-out rows."""
+    """Fit a method; of several fits of the small map, return the best on held-out rows."""
     if method == "LDA":
         return LDA(n_components=1).fit(X, y)
     if method == "NCA":
@@ -78,7 +78,7 @@ def fit(method: str, order: int, seed: int, X: np.ndarray, y: np.ndarray) -> Any
 
 
 def measure(case: str, method: str, seed: int) -> dict[str, Any]:
-    """A record: the error on clean labels, and the rank of each planted term among all terms."""
+    """A record: the error on test rows, and the rank of each planted term among all terms."""
     terms = CASES[case]
     order = max(map(len, terms))
     X, y, X_test, y_test = planted(terms, seed)
@@ -100,13 +100,13 @@ def measure(case: str, method: str, seed: int) -> dict[str, Any]:
 
 
 def run(*wanted: str) -> None:
-    """Everything that has no record yet, or what of it is of the methods and cases named."""
+    """Run what has no record yet, or only the named methods and cases."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    there = {(one["case"], one["method"], one["seed"]) for one in records()}
+    done = {(one["case"], one["method"], one["seed"]) for one in records()}
     jobs = itertools.product(METHODS, CASES, SEEDS)
     for method, case, seed in jobs:
-        if (case, method, seed) in there or not {method, case} >= set(wanted):
+        if (case, method, seed) in done or not {method, case} >= set(wanted):
             continue
         record = measure(case, method, seed)
         with RESULTS.open("a") as file:
@@ -114,12 +114,12 @@ def run(*wanted: str) -> None:
 
 
 def records() -> list[dict[str, Any]]:
-    """What has been run."""
+    """All records."""
     return [json.loads(line) for line in RESULTS.open()] if RESULTS.exists() else []
 
 
 def table() -> None:
-    """A line for each case and method."""
+    """Print one line for each case and method."""
     print("| labels: the sign of | method | error, % | planted first | seeds | seconds |")
     print("| --- | --- | --- | --- | --- | --- |")
     for case, terms in CASES.items():

@@ -24,7 +24,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def write_digits(path: Path) -> str:
-    """The report on the digits, and the id of a mistaken row."""
+    """Write the report on the digits, and return the id of a misclassified row."""
     X, y = load_digits(return_X_y=True)
     learned, _ = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=0)
     training = np.isin(np.arange(len(y)), learned)
@@ -36,7 +36,7 @@ def write_digits(path: Path) -> str:
 
 
 def take(browser: Browser, page: Path, row: str, scheme: str) -> None:
-    """The top of the page, with the card of a row."""
+    """Take a picture of the top of the page, with the card of a row."""
     context = browser.new_context(
         viewport={"width": 1280, "height": 960}, color_scheme=scheme, device_scale_factor=1.25
     )

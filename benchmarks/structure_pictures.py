@@ -18,7 +18,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """The digits, coloured by what they are, whatever the fit was told."""
+    """Draw the digits, coloured by digit, whatever labels the fit had."""
     torch.set_num_threads(1)
     X, digits = load_digits(return_X_y=True)
 
@@ -35,7 +35,7 @@ def main() -> None:
     )
     panels = [
         panel(
-            f"told odd or even, structure={structure}",
+            f"labels: odd or even, structure={structure}",
             SHOPE(random_state=0, structure=structure).fit(X, digits % 2),
         )
         for structure in (0, 0.1)

@@ -6,11 +6,11 @@ import re
 import shlex
 from pathlib import Path
 
-import fill_tables
 import pytest
-from fill_tables import PAGES
 from typer.testing import CliRunner
 
+import fill_tables
+from fill_tables import PAGES
 from hopefold.cli.app import app
 
 

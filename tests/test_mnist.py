@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hopefold import SHOPE
-from hopefold.bench.parts import data_folder, load_parts
+from hopefold_bench.splits import data_folder, load_splits
 
 
 @pytest.mark.skipif(
@@ -16,7 +16,7 @@ from hopefold.bench.parts import data_folder, load_parts
     reason="MNIST's files are not there: put them in $HOPEFOLD_DATA/mnist",
 )
 def test_twenty_exemplars_judge_mnist_better_than_the_papers_after_eight_epochs():
-    parts = load_parts("mnist", 0, final=False)
-    model = SHOPE(max_epochs=8, validation_fraction=0, random_state=0).fit(parts.X, parts.y)
+    splits = load_splits("mnist", 0, final=False)
+    model = SHOPE(max_epochs=8, validation_fraction=0, random_state=0).fit(splits.X, splits.y)
     assert len(model.exemplars_) == 20
-    assert 1 - model.score(parts.X_new, parts.y_new) <= 0.0314
+    assert 1 - model.score(splits.X_new, splits.y_new) <= 0.0314

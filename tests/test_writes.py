@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hopefold.bench.soaks import writes
+from faults import writes
 from hopefold.errors import CannotWrite
 from hopefold.persistence import store
 
@@ -38,7 +38,7 @@ def test_a_full_disk_names_the_file_and_the_bytes_and_leaves_the_old_file_alone(
 
 
 def test_outputs_of_the_command_survive_a_full_disk(tmp_path):
-    """A model, a table, a picture and a report; `make bench-faults` tries all there are."""
+    """A model, a table, a picture and a report; `make faults` tries all outputs."""
     assert not writes.full_disk(4, tmp_path).broken
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopefold.bench.measure import settings_of
-from hopefold.bench.methods import METHODS
-from hopefold.bench.records import Record, pack
 from hopefold.data.sets import DataSet
+from hopefold_bench.measure import settings_of
+from hopefold_bench.methods import METHODS
+from hopefold_bench.records import Record, pack
 
 
 @pytest.fixture
 def record():
-    """Makes a record; ``wrong`` are the mistaken rows of ten, for every kind of error."""
+    """Makes a record; ``wrong`` are the misclassified rows of ten, for every kind of error."""
 
     def make(method="S-HOPE", data="usps", split=0, part="test", wrong=(), **changes):
         n_new = changes.get("n_new", 10)
-        mistaken = np.isin(np.arange(n_new), wrong)
+        misclassified = np.isin(np.arange(n_new), wrong)
         kinds = ("all", "kmeans", "joint")
         fields = {
             "quick": False,
             "settings": settings_of(METHODS[method].make(data, split)),
-            "errors": dict.fromkeys(kinds, float(mistaken.mean())),
-            "mistakes": dict.fromkeys(kinds, pack(mistaken)),
+            "errors": dict.fromkeys(kinds, float(misclassified.mean())),
+            "mistakes": dict.fromkeys(kinds, pack(misclassified)),
             "n_train": 100,
             "n_new": n_new,
             "seconds_fit": 2.0,
@@ -51,4 +51,4 @@ def numbered_sets(monkeypatch):
             return DataSet(name, X, y, (1, 1))
         return DataSet(name, X, y, (1, 1), X_test=1_000_000 + X[:500], y_test=y[:500])
 
-    monkeypatch.setattr("hopefold.bench.parts.load_set", load)
+    monkeypatch.setattr("hopefold_bench.splits.load_set", load)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hopefold.bench.depth import depth_table
-from hopefold.bench.methods import METHODS
-from hopefold.bench.records import append, results_file
+from hopefold_bench.depth import depth_table
+from hopefold_bench.methods import METHODS
+from hopefold_bench.records import append, results_file
 
 
 def test_without_runs_the_table_says_so(tmp_path):

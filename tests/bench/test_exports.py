@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from hopefold import SHOPE
-from hopefold.bench import exports
-from hopefold.bench.__main__ import app
-from hopefold.bench.records import read_lines
 from hopefold.export import source
+from hopefold_bench import exports
+from hopefold_bench.__main__ import app
+from hopefold_bench.records import read_lines
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def measured(tmp_path, monkeypatch):
 def test_bytes_differences_and_times_of_every_way_are_told(measured):
     small, large = read_lines(exports.exports_file(measured))
     ways = {"torch", "onnx", "c"}
-    assert small["rows_a_second"].keys() == ways
-    assert large["rows_a_second"].keys() == ways - {"c"}
+    assert small["rows_per_second"].keys() == ways
+    assert large["rows_per_second"].keys() == ways - {"c"}
     for line in (small, large):
         assert line["n_new"] == 126
         assert line["versions"].keys() > {"torch", "onnxruntime"}

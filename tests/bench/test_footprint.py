@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from hopefold.bench import footprint
-from hopefold.bench.__main__ import app
-from hopefold.bench.records import read_lines
+from hopefold_bench import footprint
+from hopefold_bench.__main__ import app
+from hopefold_bench.records import read_lines
 
 
 def test_every_fit_is_measured_and_shown(tmp_path):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-import planted
 import pytest
+
+import planted
 
 
 @pytest.fixture

@@ -1,17 +1,17 @@
-"""The profile of a pass accounts for all of its time."""
+"""The profile of an epoch accounts for all of its time."""
 
 from __future__ import annotations
 
 import pytest
 from typer.testing import CliRunner
 
-from hopefold.bench import profile, ruler
-from hopefold.bench.__main__ import app
-from hopefold.bench.records import read_lines
+from hopefold_bench import one_pass, profile
+from hopefold_bench.__main__ import app
+from hopefold_bench.records import read_lines
 
 
-def test_the_shares_of_a_pass_add_up_and_products_have_theirs(monkeypatch, tmp_path):
-    monkeypatch.setattr(ruler, "SIZE", 200)
+def test_the_shares_of_an_epoch_add_up_and_products_have_theirs(monkeypatch, tmp_path):
+    monkeypatch.setattr(one_pass, "SIZE", 200)
     for name in ("before", "after"):
         arguments = ["profile", name, "--data", "digits", "--results", str(tmp_path)]
         done = CliRunner().invoke(app, arguments)

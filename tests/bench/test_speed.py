@@ -1,4 +1,4 @@
-"""What judging a row costs: counted by hand, and timed on digits."""
+"""The cost of predicting a row: counted by hand, and timed on digits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from typer.testing import CliRunner
 
 from hopefold import HOPE, SHOPE
-from hopefold.bench import __main__ as command
-from hopefold.bench import speed
-from hopefold.bench.parts import load_parts
-from hopefold.bench.records import append, read_lines
+from hopefold_bench import __main__ as command
+from hopefold_bench import speed
+from hopefold_bench.records import append, read_lines
+from hopefold_bench.splits import load_splits
 
 
 def test_every_way_is_measured_once_and_operations_are_counted_by_hand(tmp_path):
@@ -38,15 +38,15 @@ def test_every_way_is_measured_once_and_operations_are_counted_by_hand(tmp_path)
             assert 0 < seconds["min"] <= seconds["median"]
 
 
-def test_the_rows_that_are_judged_are_not_of_the_test_part(tmp_path, monkeypatch):
+def test_the_predicted_rows_are_not_of_the_test_part(tmp_path, monkeypatch):
     asked = []
 
     def load(data, split, *, final):
         asked.append(final)
-        return load_parts(data, split, final=final)
+        return load_splits(data, split, final=final)
 
-    monkeypatch.setattr(speed, "load_parts", load)
-    monkeypatch.setattr(speed, "map_contestants", lambda *_: [])
+    monkeypatch.setattr(speed, "load_splits", load)
+    monkeypatch.setattr(speed, "map_predictors", lambda *_: [])
     speed.measure_speed("digits", tmp_path, n_new=5, repeats=1)
     assert asked == [False]
 
@@ -69,10 +69,10 @@ def test_sizes_are_told_once_where_the_papers_are_the_defaults(monkeypatch):
 
 def test_without_faiss_one_line_says_so(monkeypatch):
     monkeypatch.setattr(speed, "find_spec", lambda name: None)
-    X, told = np.zeros((8, 2), np.float32), []
-    ways = list(speed.raw_contestants(X, np.arange(8) % 2, X, told.append))
+    X, printed = np.zeros((8, 2), np.float32), []
+    ways = list(speed.raw_predictors(X, np.arange(8) % 2, X, printed.append))
     assert [way.method for way in ways] == [speed.BRUTE_FORCE]
-    assert told == [
+    assert printed == [
         "raw pixels, faiss: skipped, since its package is not installed: pip install faiss-cpu"
     ]
 
@@ -94,7 +94,7 @@ def test_with_faiss_its_neighbours_vote(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", faiss)
     monkeypatch.setattr(speed, "find_spec", lambda name: name)
     X, y = np.arange(12, dtype=np.float32)[:, None], np.repeat([0, 1], 6)
-    _, way = speed.raw_contestants(X, y, np.array([[1.2], [10.1]], np.float32))
+    _, way = speed.raw_predictors(X, y, np.array([[1.2], [10.1]], np.float32))
     assert way.method == "raw pixels, faiss"
     assert way.end_to_end().tolist() == [0, 1]
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from hopefold.bench import __main__ as command
-from hopefold.bench import run as running
-from hopefold.bench import sweep
-from hopefold.bench.measure import measure, settings_of
-from hopefold.bench.plans import Job
-from hopefold.bench.records import append, read_records, results_file
 from hopefold.errors import InvalidParameter
+from hopefold_bench import __main__ as command
+from hopefold_bench import run as running
+from hopefold_bench import sweep
+from hopefold_bench.measure import measure, settings_of
+from hopefold_bench.plans import Job
+from hopefold_bench.records import append, read_records, results_file
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def of_job(record):
-    """Makes the record of a job; ``wrong`` are the mistaken rows of ten."""
+    """Makes the record of a job; ``wrong`` are the misclassified rows of ten."""
 
     def make(job, wrong=(), **changes):
         return record(
@@ -59,9 +59,9 @@ def cells(text, heading, row):
 
 def test_each_size_is_varied_by_itself_and_no_run_is_there_twice(small):
     first = [job for job in sweep.make_sweep("digits") if job.split == 0]
-    assert all(sweep.LEAN.items() <= job.changes.items() for job in first)
+    assert all(sweep.FAST.items() <= job.changes.items() for job in first)
     sizes = [
-        (job.method, {n: job.changes[n] for n in job.changes if n not in sweep.LEAN})
+        (job.method, {n: job.changes[n] for n in job.changes if n not in sweep.FAST})
         for job in first
     ]
     assert sizes == [
@@ -89,8 +89,10 @@ def test_usps_is_swept_on_two_splits_and_mnist_on_fewer_points():
     assert (len(usps), len(mnist)) == (48, 17)
 
 
-def test_a_set_that_is_not_swept_is_told():
-    with pytest.raises(InvalidParameter, match="'vgg' is not swept: choose of usps, mnist"):
+def test_a_set_outside_the_sweep_is_reported():
+    with pytest.raises(
+        InvalidParameter, match="'vgg' is not part of the sweep: choose from usps, mnist"
+    ):
         sweep.make_sweep("vgg")
 
 

@@ -1,14 +1,14 @@
-"""Trials: settings on validation parts, recorded and told."""
+"""Trials: settings on validation parts, recorded and listed."""
 
 from __future__ import annotations
 
 import pytest
 from typer.testing import CliRunner
 
-from hopefold.bench.__main__ import app
-from hopefold.bench.records import read_records
-from hopefold.bench.trials import make_trials, trials_folder, trials_table
 from hopefold.errors import InvalidParameter
+from hopefold_bench.__main__ import app
+from hopefold_bench.records import read_records
+from hopefold_bench.trials import make_trials, trials_folder, trials_table
 
 
 def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):
@@ -25,13 +25,13 @@ def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):
 @pytest.mark.parametrize(
     ("method", "settings", "data", "message"),
     [
-        ("T-HOPE", [], ["usps"], "'T-HOPE' is no method"),
+        ("T-HOPE", [], ["usps"], "'T-HOPE' is not a known method"),
         ("HOPE", ["colour=3"], ["usps"], "HOPE has no setting 'colour'"),
         ("HOPE", ["random_state=5"], ["usps"], "ask for more --splits"),
         ("HOPE", ["order"], ["usps"], "^--set order: give name=value, e.g. order=3.$"),
         ("HOPE", ["order="], ["usps"], "^--set order=: give name=value"),
         ("HOPE", ["=3"], ["usps"], "^--set =3: give name=value"),
-        ("HOPE", [], ["letters"], "'letters' is no data set"),
+        ("HOPE", [], ["letters"], "'letters' is not a known data set"),
     ],
 )
 def test_what_cannot_be_tried_is_said(method, settings, data, message):

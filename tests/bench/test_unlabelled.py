@@ -5,28 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopefold.bench import unlabelled
-from hopefold.bench.records import read_lines
-from hopefold.bench.tables import BESIDE
+from hopefold_bench import unlabelled
+from hopefold_bench.records import read_lines
+from hopefold_bench.result_tables import OTHER_TABLES
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """A very short run on digits, twice: the second has nothing to do."""
-    folder, told = tmp_path_factory.mktemp("results"), []
+    folder, printed = tmp_path_factory.mktemp("results"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(unlabelled.PASSES, "digits", 3)
-        patch.setitem(unlabelled.FEWER, "digits", 2)
+        patch.setitem(unlabelled.EPOCHS, "digits", 3)
+        patch.setitem(unlabelled.FEWER_EPOCHS, "digits", 2)
         patch.setattr(unlabelled, "N_LABELS", 200)
         for _ in range(2):
             unlabelled.measure(
-                folder, sets=["digits"], only=["S-HOPE", "HOPE,"], final=True, tell=told.append
+                folder, sets=["digits"], only=["S-HOPE", "HOPE,"], final=True, report=printed.append
             )
-    return folder, told
+    return folder, printed
 
 
 def test_each_map_has_one_line(measured):
-    folder, told = measured
+    folder, printed = measured
     lines = read_lines(unlabelled.unlabelled_file(folder))
     assert [line["map"] for line in lines] == [
         "S-HOPE",
@@ -34,7 +34,7 @@ def test_each_map_has_one_line(measured):
         "S-HOPE, some labels",
         "S-HOPE, labelled rows alone",
     ]
-    assert len(told) == 4
+    assert len(printed) == 4
 
 
 def test_what_is_measured_makes_sense(measured):
@@ -51,4 +51,4 @@ def test_known_labels_are_as_many_of_each_class_and_the_others_missing(digits):
 
 
 def test_a_map_that_was_not_run_is_told(tmp_path):
-    assert "not run yet" in BESIDE["unlabelled"](tmp_path, "")
+    assert "not run yet" in OTHER_TABLES["unlabelled"](tmp_path, "")

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from hopefold import SHOPE
-from hopefold.bench.methods import METHODS
-from hopefold.bench.untied import UntiedSHOPE, UntiedSigmoidHighOrder
 from hopefold.core.maps import SigmoidHighOrder
+from hopefold_bench.methods import METHODS
+from hopefold_bench.untied import UntiedSHOPE, UntiedSigmoidHighOrder
 
 
 def randomised(map_):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hopefold.bench import vgg
+from hopefold_bench import vgg
 
 
 def quietly(_line):
@@ -95,8 +95,8 @@ def test_progress_is_told_of_every_epoch(digits):
 
 def test_a_shift_is_a_share_of_the_width_and_of_the_height(monkeypatch):
     """A lone pixel in the middle goes that far at most, and its light is not lost."""
-    monkeypatch.setattr(vgg, "TURN", 0.0)
-    monkeypatch.setattr(vgg, "RESIZE", 0.0)
+    monkeypatch.setattr(vgg, "ROTATION", 0.0)
+    monkeypatch.setattr(vgg, "SCALING", 0.0)
     monkeypatch.setattr(vgg, "SHIFT", 0.2)
     images = torch.zeros(500, 1, 15, 25)
     images[:, :, 7, 12] = 1

@@ -402,8 +402,3 @@ def test_pickled_labels_are_never_opened(refuse, here):
 def test_a_model_of_python_without_names_on_a_table(refuse, cells):
     SHOPE(max_epochs=1, n_factors=3).fit(np.eye(8), np.arange(8) % 2).save("m.hope")
     assert "holds 'c0'" in refuse("transform", "m.hope", "cells.csv", "-o", "out.csv")
-
-
-def test_a_mistake_in_the_benches(refuse, run, here):
-    assert "'nothing' is no table" in refuse("bench", "tables", "--name", "nothing")
-    assert "ruler" in run("bench").stdout

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hopefold.bench.untied import UntiedSigmoidHighOrder
 from hopefold.core.backprop import MapBackprop
 from hopefold.core.maps import HighOrder, Pressed, Products, SigmoidHighOrder, Stacked
 from hopefold.core.masks import MaskSampler
+from hopefold_bench.untied import UntiedSigmoidHighOrder
 
 DROPOUT = {"input_dropout": 0.4, "dropout": 0.3}
 MAPS = {

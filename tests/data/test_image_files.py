@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hopefold.bench.soaks import images
+from faults import images
 from hopefold.data import image_files
 from hopefold.data.tables import read_table
 from hopefold.errors import BrokenFile, InvalidParameter, NotEnoughMemory

@@ -45,7 +45,7 @@ def map_(batch):
     return made
 
 
-def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(map_, batch):
+def test_the_adversarial_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(map_, batch):
     loss = onto_exemplars(collapse_onto_exemplars)
     moved = batch.x.clone()
     for row in range(len(batch.x)):  # the loss is a mean over rows: each has a gradient of its own
@@ -56,21 +56,21 @@ def test_the_nudged_loss_is_the_mean_of_the_plain_one_and_one_row_by_row_uphill(
     expected = (loss(map_, batch, None) + loss(map_, batch.with_rows(moved), None)) / 2
     learned = [*map_.parameters(), batch.exemplars]
     slopes = torch.autograd.grad(expected, learned)
-    nudged = HighOrderLoss(ExemplarLoss(spread=False), radius=LENGTH)(map_, batch, None)
-    torch.testing.assert_close(nudged.value, expected.detach())
-    torch.testing.assert_close([nudged.gradients[weights] for weights in learned], list(slopes))
+    perturbed = HighOrderLoss(ExemplarLoss(spread=False), radius=LENGTH)(map_, batch, None)
+    torch.testing.assert_close(perturbed.value, expected.detach())
+    torch.testing.assert_close([perturbed.gradients[weights] for weights in learned], list(slopes))
 
 
-def test_a_nudge_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
+def test_a_perturbation_raises_the_loss_and_leaves_the_rows_as_they_are(map_, batch):
     before = batch.x.clone()
-    plain, nudged = (
-        HighOrderLoss(ExemplarLoss(spread=False), radius=nudge) for nudge in (0, LENGTH)
+    plain, perturbed = (
+        HighOrderLoss(ExemplarLoss(spread=False), radius=radius) for radius in (0, LENGTH)
     )
-    assert nudged(map_, batch, None).value > plain(map_, batch, None).value
+    assert perturbed(map_, batch, None).value > plain(map_, batch, None).value
     assert torch.equal(batch.x, before)
 
 
-def test_a_nudged_map_keeps_its_place_under_noise(digits):
+def test_an_adversarially_trained_map_keeps_its_place_under_noise(digits):
     X, X_new, y, y_new = digits
     noise = np.random.RandomState(0).normal(size=X_new.shape)
     X_new = X_new + 0.35 * noise
@@ -82,7 +82,7 @@ def test_a_nudged_map_keeps_its_place_under_noise(digits):
 
 
 @pytest.mark.parametrize("exemplars", ["joint", "kmeans"])
-def test_both_objectives_can_be_nudged(exemplars, three_blobs):
+def test_both_objectives_can_be_adversarial(exemplars, three_blobs):
     X, y = three_blobs
     model = HOPE(adversarial=0.1, exemplars=exemplars, max_epochs=20, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
@@ -95,7 +95,7 @@ def radius_of(model, X):
     return method_of(model, task).plan.adversarial
 
 
-def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_features(digits):
+def test_rows_are_perturbed_by_default_where_they_are_images_or_have_many_features(digits):
     table, wide = (np.random.RandomState(0).normal(size=(50, n)) for n in (99, 784))
     pixels = digits[0]
     assert radius_of(SHOPE(), table) == 0
@@ -111,7 +111,7 @@ def test_rows_are_nudged_by_themselves_where_they_are_images_or_have_many_featur
     assert radius_of(SHOPE(augment="affine", image_shape=(28, 28)), wide) == 0
 
 
-def test_a_nudge_is_a_share(three_blobs):
+def test_the_radius_is_a_share(three_blobs):
     with pytest.raises(InvalidParameter, match="adversarial=-1"):
         SHOPE(adversarial=-1).fit(*three_blobs)
 

@@ -213,7 +213,7 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "nudge", "epochs"),
+    ("n_rows", "radius", "epochs"),
     [
         (500, 0, 100),
         (8_000, 0, 70),
@@ -224,8 +224,8 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
         (60_000, 0.1, 50),
     ],
 )
-def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, nudge, epochs):
-    model = SHOPE(adversarial=nudge)
+def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, radius, epochs):
+    model = SHOPE(adversarial=radius)
     assert plan_for(model, n_rows=n_rows).max_epochs == epochs
 
 

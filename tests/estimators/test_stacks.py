@@ -64,7 +64,7 @@ def test_a_tuple_of_one_is_one_layer(three_blobs):
 
 
 @pytest.mark.parametrize("exemplars", ["joint", None])
-def test_a_stack_learns_with_nudges_dropout_and_spare_dimensions(images, exemplars):
+def test_a_stack_learns_with_perturbations_dropout_and_spare_dimensions(images, exemplars):
     X, y = images
     settings = {"adversarial": 0.1, "dropout": 0.1, "spare_components": 2, "max_epochs": 15}
     model = SHOPE(n_units=(40, 30), n_factors=30, exemplars=exemplars, random_state=0, **settings)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hopefold import SHOPE
-from hopefold.bench.parts import data_folder
 from hopefold.data.sets import load_set
 from hopefold.report.render import write_report
 from hopefold.report.scene import make_scene
+from hopefold_bench.splits import data_folder
 
 MOST_BYTES = 25_000_000
 MOST_SECONDS = 5.0

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 import hopefold
 from hopefold import errors
-from hopefold.cli.bench import bench
 from hopefold.cli.shown import without_controls
 from hopefold.cli.verbs.compare import compare
 from hopefold.cli.verbs.demo import demo
@@ -121,10 +120,6 @@ VERBS = (
 )
 for verb in VERBS:
     app.command()(verb)
-app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)(bench)
 
 
 def _print_error(error: Exception) -> int:

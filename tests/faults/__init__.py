@@ -1,0 +1,1 @@
+"""Stress tests: real faults (kills, full disks, damaged files), made many times over."""
