@@ -47,7 +47,7 @@ def test_errors_confusion_calibration_and_speed_ups(run, here, cells_model):
 def test_no_row_is_its_own_neighbour(run, here, plain_model):
     table = plain_model.with_suffix(".csv")
     error = run("evaluate", plain_model, table, "--training", table, status=2).stderr
-    assert "each of which would be its own neighbour: leave it out" in error
+    assert "each would be its own neighbour: leave it out" in error
 
 
 def test_neighbours_are_those_of_the_training_rows_where_given(run, here, plain_model):

@@ -18,7 +18,7 @@ def test_a_summary_tells_what_was_learned_and_how_good_it_is(run, cells):
     shown = run("fit", cells, *options, *QUICK).stdout
     for words in (
         *("90 rows, 5 features, 3 classes", "B cell, NK, T cell", "tissue (3)", "held-out error"),
-        *("most frequent class: 66.67 %", "6 for 90 rows", "wrote cells.hope"),
+        *("majority: 66.67 %", "6 for 90 rows", "wrote cells.hope"),
     ):
         assert words in shown
     assert max(len(line) for line in shown.splitlines() if "cells.csv" not in line) <= 80
@@ -192,4 +192,4 @@ def test_a_checkpoint_in_the_place_of_the_model_or_the_data_is_refused(run, cell
     options = ("--label", "type", "--drop", "cell", "--encode", *QUICK)
     for place in ("m.hope", "./m.hope", cells):
         said = run("fit", cells, *options, "-o", "m.hope", "--checkpoint", place, status=2).stderr
-        assert "give it a name of its own" in said
+        assert "choose another name" in said

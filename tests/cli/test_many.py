@@ -153,7 +153,7 @@ def changed_input(run, files, model):
 
 OTHER_RUNS = {
     another_model: "by another model",
-    another_verb: "is by transform",
+    another_verb: "was made by transform",
     other_options: "with other options",
     other_inputs: "is for an input that is not given",
     changed_input: "is for an input that has changed",
@@ -181,7 +181,7 @@ def test_a_manifest_of_another_run_is_enough_to_refuse(run, files, cells_model):
     for part in out.glob("*.parquet"):
         part.unlink()
     said = run("predict", cells_model, "in/*.parquet", "-o", out, status=2).stderr
-    assert "_manifest.json is by transform" in said
+    assert "_manifest.json was made by transform" in said
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "part-0.parquet", "_manifest.json"])
@@ -200,10 +200,10 @@ def test_a_file_of_the_user_is_never_overwritten(run, files, cells_model, name):
 
 MISTAKES = {
     ("in/*.csv", "-o", "out"): "there is no such file",
-    ("in/*.parquet",): "give a folder for them",
-    ("in/*.parquet", "-o", "out.csv"): "out.csv is one: give a folder",
+    ("in/*.parquet",): "name a folder (-o FOLDER)",
+    ("in/*.parquet", "-o", "out.csv"): "not one (out.csv): name a folder",
     ("in/*.parquet", "-o", "no/where/out"): "make the folder no/where first",
-    ("in/*.parquet", "-o", "in"): "choose a folder apart from the inputs",
+    ("in/*.parquet", "-o", "in"): "choose a folder without inputs",
     ("in/*", "-o", "out"): "in/readme.md has no known extension",
 }
 

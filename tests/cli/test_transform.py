@@ -106,7 +106,7 @@ def test_info_tells_what_is_in_the_file(run, cells_model):
     shown = run("info", cells_model).stdout
     for words in (
         *("S-HOPE", "checksum ok", "B cell, NK, T cell", "tissue=liver", "filled with the mean"),
-        *("max_epochs=3", "not features", "6, against which"),
+        *("max_epochs=3", "not features", "6, which new rows"),
     ):
         assert words in shown
 

@@ -109,7 +109,7 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
     if data is not None:
         rows |= _reading(data)
     if model.validation_error_ is not None:
-        guessing = "" if data is None else f" (most frequent class: {_majority_error(model, data)})"
+        guessing = "" if data is None else f" (majority: {_majority_error(model, data)})"
         which = "labelled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
