@@ -13,6 +13,10 @@ from sklearn.datasets import load_digits
 from faults.outcome import Outcome
 from hopefold.estimators.shope import SHOPE
 
+#: Imported once by the server, so that kills hit the fit and not its imports. The server does not
+#: see pytest's additions to sys.path, so this module cannot be among them.
+PRELOADED = ["sklearn.datasets", "hopefold.estimators.hope"]
+
 #: Epochs of the fit. It runs twice: with held-out rows, and as the refit on all rows.
 EPOCHS = 12
 
@@ -28,7 +32,7 @@ def killed_fits(times: int, folder: Path) -> Outcome:
     checkpoint.
     """
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__])
+    processes.set_forkserver_preload(PRELOADED)
     reference, model, checkpoint = (
         folder / name for name in ("reference.hope", "a.hope", "a.ckpt")
     )
