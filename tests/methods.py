@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hopefold.fitting.plan import Facts, resolve
+from hopefold.fitting.plan import resolve
+from hopefold.fitting.plan_values import Facts
 
 
 def method_of(model, task):

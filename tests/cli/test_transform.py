@@ -107,6 +107,7 @@ def test_info_tells_what_is_in_the_file(run, cells_model):
     for words in (
         *("S-HOPE", "checksum ok", "B cell, NK, T cell", "tissue=liver", "filled with the mean"),
         *("max_epochs=3", "not features", "6, which new rows"),
+        *("plan of the fit", "batch_size", "rows to learn from"),
     ):
         assert words in shown
 

@@ -61,6 +61,19 @@ def print_facts(rows: Mapping[str, str]) -> None:
     print_rich(grid)
 
 
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of words."""
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in headings:
+        grid.add_column(_safe(heading), overflow="fold")
+    for row in rows:
+        grid.add_row(*map(_safe, row))
+    print_rich(grid)
+
+
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table with words in the first column and numbers in the others."""
     from rich import box

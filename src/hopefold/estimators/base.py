@@ -39,7 +39,8 @@ from hopefold.fitting.build import Method
 from hopefold.fitting.chance import warn_of_bad_refit
 from hopefold.fitting.held_out import misclassified, points_of
 from hopefold.fitting.memory import requested_memory
-from hopefold.fitting.plan import Facts, Plan, Request, resolve
+from hopefold.fitting.plan import resolve
+from hopefold.fitting.plan_values import Facts, Plan, Request
 from hopefold.fitting.task import Learned, Task, columns_to_learn
 from hopefold.fitting.trainer import Trainer
 from hopefold.inference import dask_arrays

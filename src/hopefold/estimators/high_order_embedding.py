@@ -25,7 +25,7 @@ from hopefold.explain.term_tables import Explanation, Interactions
 from hopefold.fitting.held_out import misclassified
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import trust
-from hopefold.fitting.plan import Request
+from hopefold.fitting.plan_values import Request
 from hopefold.fitting.task import Task
 from hopefold.fitting.trainer import Trainer
 from hopefold.inference.dask_arrays import is_lazy

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hopefold.core.exemplars import kmeans_per_class
 from hopefold.fitting.losses import Loss
 from hopefold.fitting.objective import Objective
-from hopefold.fitting.plan import Plan
+from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import UNKNOWN, Learned, Task
 
 if TYPE_CHECKING:

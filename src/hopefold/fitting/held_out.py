@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hopefold.core.neighbors import decide
 from hopefold.data.rows import Rows
 from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, trust
-from hopefold.fitting.plan import Plan
+from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Task
 from hopefold.inference.embedding import embed
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from hopefold.fitting.build import Method, Start, start_exemplars
-from hopefold.fitting.plan import Plan
+from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Task
 from hopefold.training.optimizers import Groups, Optimizer, make_optimizer
 from hopefold.training.settings import Training

@@ -15,7 +15,7 @@ from hopefold.core.masks import MaskSampler
 from hopefold.fitting.batch import Batch, GlobalBatch, PseudoLabeling
 from hopefold.fitting.held_out import evaluate
 from hopefold.fitting.losses import Loss
-from hopefold.fitting.plan import Plan
+from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Task
 from hopefold.training.optimizers import Groups, LossWithGradients
 

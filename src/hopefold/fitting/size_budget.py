@@ -20,7 +20,7 @@ from hopefold.data.fingerprints import KEPT
 from hopefold.errors import InvalidParameter
 from hopefold.fitting.build import Method
 from hopefold.fitting.held_out import evaluate
-from hopefold.fitting.plan import GIVEN, Plan
+from hopefold.fitting.plan_values import GIVEN, Plan
 from hopefold.fitting.task import COLUMNS_AT_ONCE, Learned, Task
 from hopefold.persistence.quantization import (
     PRECISIONS,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hopefold.data.rows import Rows
 from hopefold.data.scaling import Scale
 from hopefold.fitting.landmarks import Landmarks
-from hopefold.fitting.plan import Facts, Plan, Request
+from hopefold.fitting.plan_values import Facts, Plan, Request
 from hopefold.inference.embedding import best_device
 from hopefold.training.checkpoints import Checkpoint
 from hopefold.training.loop import Run

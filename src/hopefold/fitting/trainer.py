@@ -27,7 +27,8 @@ from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
 from hopefold.fitting.memory import check_memory
 from hopefold.fitting.objective import Objective
-from hopefold.fitting.plan import CHECKPOINT, Plan, Request, alternatives, resolve
+from hopefold.fitting.plan import alternatives, resolve
+from hopefold.fitting.plan_values import Plan, Request
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
 from hopefold.training.checkpoints import hold
@@ -289,7 +290,7 @@ class Trainer:
 
     def _identity(self, task: Task) -> str:
         """What two fits share whose checkpoints may be exchanged: settings, rows and labels."""
-        apart = (*CHECKPOINT, "verbose", "device", "random_state")
+        apart = (*"verbose", "device", "random_state")
         asked = self._request.parameters
         settings = {name: asked[name] for name in sorted(asked) if name not in apart}
         seed = None if asked["random_state"] is None else task.seed

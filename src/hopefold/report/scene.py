@@ -101,6 +101,8 @@ class Scene:
     history: tuple[dict[str, Any], ...]
     epochs_kept: int
     settings: dict[str, str]
+    #: The name, the value and the reason of every setting that the fit has decided or used.
+    plan: tuple[tuple[str, str, str], ...]
     versions: dict[str, str]
     commands: tuple[str, ...]
 
@@ -220,6 +222,7 @@ def make_scene(
         history=tuple(model.history_),
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
+        plan=() if model.plan_ is None else model.plan_.rows(),
         versions={"Python": platform.python_version()} | {p: version(p) for p in PACKAGES},
         commands=tuple(commands),
     )

@@ -9,6 +9,7 @@ import typer
 
 from hopefold.cli import options, outputs, reading, shown
 from hopefold.errors import BrokenFile
+from hopefold.fitting import plan_table
 from hopefold.report.titles import title
 from hopefold.specification import METHODS, with_current_names
 
@@ -30,12 +31,16 @@ def info(
         return
     try:
         facts = {name: str(fact) for name, fact in _facts(manifest, tensors).items()}
+        plan = plan_table.rows_of(**manifest["plan"]) if "plan" in manifest else []
     except (LookupError, TypeError, ValueError, AttributeError) as error:  # the file is untrusted
         raise BrokenFile(f"{model} does not hold a model that makes sense ({error}).") from error
     kind = manifest["kind"]
     n_bytes = sum(tensor.nbytes for tensor in tensors.values())
     shown.print_line(f"{model}: {title(kind)}, {outputs.size(model)}, checksum ok")
     shown.print_facts(facts | {"numbers": f"{len(tensors)} arrays, {n_bytes:,} bytes"})
+    if plan:
+        shown.print_line("\nplan of the fit")
+        shown.print_rows(plan_table.HEADINGS, plan)
 
 
 def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
