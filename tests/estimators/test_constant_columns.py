@@ -5,6 +5,7 @@ import pytest
 
 from hopefold import HOPE, SHOPE, load
 from hopefold.data.scaling import learn_scale
+from hopefold.fitting.task import columns_to_learn
 
 #: Columns that vary, so many that none is needed to fill them up, and where constant ones are put.
 N_VARYING = 16
@@ -63,9 +64,9 @@ def test_exemplars_hold_the_constants(table):
 
 def test_a_table_without_constant_columns_is_not_copied_for_them(table):
     scale = learn_scale(table[0], "standard")
-    assert SHOPE()._columns_to_learn(scale) is None
+    assert columns_to_learn(SHOPE().request(), scale) is None
     few_constant = learn_scale(table[1][:, :16], "standard")  # all needed to fill up
-    assert SHOPE()._columns_to_learn(few_constant) is None
+    assert columns_to_learn(SHOPE().request(), few_constant) is None
 
 
 def test_such_a_model_is_saved_and_goes_on(table, tmp_path):

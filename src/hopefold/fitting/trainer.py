@@ -31,6 +31,7 @@ from hopefold.fitting.plan import alternatives, resolve
 from hopefold.fitting.plan_values import Plan, Request
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
+from hopefold.specification import CHECKPOINT_PARAMETERS
 from hopefold.training.checkpoints import hold
 from hopefold.training.loop import minimise
 from hopefold.training.progress import Progress
@@ -70,13 +71,12 @@ class Trainer:
 
     def fit_more(self, task: Task, state: IncrementalState) -> Learned:
         """Go on from a state, in one pass over these rows; the state is changed."""
-        plan, everything = self.plan(task), np.arange(len(task.labels))
-        method = self._method(plan)
+        plan = self.plan(task, max_epochs=(1, "one pass over the rows of each call"))
+        method, everything = self._method(plan), np.arange(len(task.labels))
         loss = method.make_loss(task, everything)
         parts = (state.map, state.map, loss, everything, state.exemplars, state.labels)
         objective = Objective(plan, task, *parts)
-        settings = replace(loop_settings(plan), max_epochs=1, constant_progress=MIDDLE)
-        settings = replace(settings, recovers=False)
+        settings = replace(loop_settings(plan), constant_progress=MIDDLE, recovers=False)
         with (
             torch.inference_mode(False),
             torch.enable_grad(),
@@ -290,7 +290,7 @@ class Trainer:
 
     def _identity(self, task: Task) -> str:
         """What two fits share whose checkpoints may be exchanged: settings, rows and labels."""
-        apart = (*"verbose", "device", "random_state")
+        apart = (*CHECKPOINT_PARAMETERS, "verbose", "device", "random_state")
         asked = self._request.parameters
         settings = {name: asked[name] for name in sorted(asked) if name not in apart}
         seed = None if asked["random_state"] is None else task.seed

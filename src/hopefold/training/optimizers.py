@@ -177,7 +177,7 @@ def fused_adamw(
 
     A private function of torch, which pyproject.toml bounds the version of. The public one,
     ``adamw(fused=True)``, does the same and takes longer around it than the step of a small map:
-    ``python -m hopefold_bench adamw``.
+    ``python benchmarks/fused_adamw.py``.
     """
     torch._fused_adamw_(
         parameters, gradients, means, squares, [], steps, lr=rate, weight_decay=decay, **ADAM
