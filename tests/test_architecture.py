@@ -25,7 +25,7 @@ MAIN_PATH = [
 
 
 def modules_of_the_tree():
-    """Paths below src/hopefold, by the indentation of the tree; words after three spaces are prose."""
+    """Paths below src/hopefold, by indentation; what follows three spaces is prose."""
     tree = re.search(r"```\nsrc/hopefold/\n(.*?)^benchmarks/", SECTIONS["Tree"], flags=re.M | re.S)
     found, folders = set(), {0: ""}
     for line in tree[1].splitlines():

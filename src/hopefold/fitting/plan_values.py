@@ -167,10 +167,7 @@ class Plan:
 
     def as_plain(self) -> dict[str, Any]:
         """The settings and the reasons as JSON."""
-        settings = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in self.settings().items()
-        }
+        settings = {name: _plain(value) for name, value in self.settings().items()}
         return {"settings": settings, "reasons": dict(self.reasons)}
 
     @classmethod
@@ -193,3 +190,10 @@ class Plan:
         return as_table(self.settings(), self.reasons)
 
     __repr__ = __str__
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON; numbers of NumPy as Python's."""
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value.item() if hasattr(value, "item") else value
