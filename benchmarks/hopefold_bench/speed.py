@@ -31,6 +31,7 @@ from hopefold_bench.install_hints import skipped
 from hopefold_bench.markdown import NOT_RUN, markdown
 from hopefold_bench.measure import N_NEIGHBORS, machine, versions
 from hopefold_bench.methods import PAPER_SIZES
+from hopefold_bench.models import sizes_of_map
 from hopefold_bench.records import append, read_lines
 from hopefold_bench.run import Report
 from hopefold_bench.splits import load_splits
@@ -164,7 +165,7 @@ def _ways(
 def sizes_of(kind: type[HighOrderEmbedding], data: str) -> dict[str, dict[str, int]]:
     """The default sizes and the paper's, by name; one entry if they are the same."""
     paper = PAPER_SIZES[kind].get(data, PAPER_SIZES[kind]["mnist"])
-    default = {"order": kind().order, **kind().sizes()}
+    default = sizes_of_map(kind())
     if default == paper:
         return {"default and paper": default}
     return {"default": default, "paper": paper}

@@ -15,6 +15,7 @@ import numpy as np
 from hopefold.errors import InvalidParameter
 from hopefold_bench.comparison import Runs, compare
 from hopefold_bench.markdown import NOT_RUN, markdown, percent
+from hopefold_bench.models import sizes_of_map
 from hopefold_bench.plans import Job
 from hopefold_bench.records import Record, read_records
 from hopefold_bench.run import is_done
@@ -78,8 +79,7 @@ def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
 
 def default_sizes(method: str, data: str) -> dict[str, int]:
     """The default sizes of a method."""
-    estimator = Job(method, data, 0).make()
-    return {"order": estimator.order, **estimator.sizes()}
+    return sizes_of_map(Job(method, data, 0).make())
 
 
 def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, Any]]]:

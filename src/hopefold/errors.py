@@ -125,7 +125,7 @@ class UncheckedWarning(UserWarning):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, and name the line of the user's own code that called hopefold."""
-    depth, frame = 1, sys._getframe(1)
+    depth, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hopefold":
         if frame.f_back is None:
             break

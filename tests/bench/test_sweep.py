@@ -15,6 +15,7 @@ from hopefold_bench import sweep
 from hopefold_bench.measure import measure, settings_of
 from hopefold_bench.plans import Job
 from hopefold_bench.records import append, read_records, results_file
+from methods import plan_for
 
 
 @pytest.fixture
@@ -102,7 +103,8 @@ def test_a_set_outside_the_sweep_is_reported():
 )
 def test_untied_factors_are_as_many_or_have_as_many_weights(small, method, units, weights):
     ways = sweep.tied_and_untied(method, "digits").values()
-    maps = [Job(m, "digits", 0, changes=c).make()._map_to_learn(64) for m, c in ways]
+    models = [Job(m, "digits", 0, changes=c).make() for m, c in ways]
+    maps = [model.method(plan_for(model, 64)).make_learning_map(64) for model in models]
     assert [map_.interactions(torch.zeros(1, 64)).shape[1] for map_ in maps] == units
     assert [len(map_.C) for map_ in maps] == weights
 
