@@ -206,7 +206,7 @@ def test_one_row_is_fine():
 def test_text_in_a_column_and_labels_that_are_measurements():
     text = FRAME.assign(city="Bonn")
     assert complaint(lambda: SHOPE().fit(text, Y), ValueError) == (
-        "column 'city' holds 'Bonn', which is no number: encode it, e.g. with OneHotEncoder, "
+        "column 'city' holds 'Bonn', which is not a number: encode it, e.g. with OneHotEncoder, "
         "or drop it."
     )
     assert "Unknown label type" in complaint(lambda: SHOPE().fit(X, X[:, 0]), ValueError)

@@ -208,7 +208,7 @@ def test_a_file_that_is_cut_short_is_named_and_the_model_stays(folder, length, i
     before = model.exemplars_
     path = folder / "part-2.parquet"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(BrokenFile, match=r"part-2\.parquet is no whole Parquet file"):
+    with pytest.raises(BrokenFile, match=r"part-2\.parquet is not a complete Parquet file"):
         model.fit(folder, "kind")
     assert model.exemplars_ is before
     with pytest.raises(BrokenFile, match=r"part-2\.parquet"):

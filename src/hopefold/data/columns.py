@@ -262,7 +262,9 @@ def _values(name: str, column: ndarray) -> tuple[str, ...]:
 
 def _no_number(name: str, column: ndarray, *, fitted: bool = False) -> str:
     row = next((row for row, value in enumerate(column) if _is_no_number(value)), 0)
-    what = f"column {name!r} holds {str(column[row])!r} in data row {row + 1}, which is no number"
+    what = (
+        f"column {name!r} holds {str(column[row])!r} in data row {row + 1}, which is not a number"
+    )
     if fitted:
         return f"{what}, but the model was fitted on numbers there: correct it, or clear the cell."
     return (

@@ -202,7 +202,7 @@ def _check_quotes(content: bytes, source: str, delimiter: str) -> None:
 
 
 def _no_utf8(source: str) -> BrokenFile:
-    return BrokenFile(f"{source} is no UTF-8 text: save it as CSV with the encoding UTF-8.")
+    return BrokenFile(f"{source} is not UTF-8 text: save it as CSV with the encoding UTF-8.")
 
 
 def _has_decimal_commas(table: Any) -> bool:

@@ -84,7 +84,7 @@ def load_set(name: str, folder: str | PathLike[str] | None = None) -> DataSet:
     """
     if not isinstance(name, str) or name not in SOURCES:
         raise InvalidParameter(
-            f"{name!r} is no known data set: choose one of {', '.join(SOURCES)}."
+            f"{name!r} is not a known data set: choose one of {', '.join(SOURCES)}."
         )
     source, own = SOURCES[name], _users_folder(name, folder)
     return source.read([_find(name, file, own) for file in source.files])
@@ -96,7 +96,7 @@ def _users_folder(name: str, folder: str | PathLike[str] | None) -> Path | None:
         folder = os.environ.get(FOLDER_VARIABLE)
     elif not isinstance(folder, str | PathLike):
         raise InvalidParameter(
-            f"folder={folder!r} is no path: give the folder in which {name}/ is, or leave it out."
+            f"folder={folder!r} is not a path: give the folder in which {name}/ is, or leave it out."
         )
     return Path(folder).expanduser() if folder else None
 

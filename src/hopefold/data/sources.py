@@ -39,7 +39,7 @@ class Frame:
     written: Callable[[str], ndarray] | None = None
 
     def ids_in(self, name: str) -> ndarray:
-        """A column that is no number, whatever it looks like: 007 stays 007."""
+        """A column that is not a number, whatever it looks like: 007 stays 007."""
         return self.columns[name] if self.written is None else self.written(name)
 
     def labels_in(self, name: str) -> ndarray:
@@ -123,7 +123,9 @@ def _read_parquet(path: Path) -> Frame:
         table = parquet.read_table(path, use_threads=False)
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
-        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+        raise BrokenFile(
+            f"{path} is not a complete Parquet file ({what}): write it again."
+        ) from error
     return Frame(str(path), *columns_of(table, str(path)))
 
 
@@ -146,7 +148,7 @@ def _read_npz(path: Path) -> Matrix:
     if "y" in arrays and "y" not in beside:
         raise InvalidInput(
             f"{path} has {len(X)} rows in X and labels of the shape {arrays['y'].shape} in y: "
-            "give a label a row."
+            "give one label per row."
         )
     return Matrix(
         str(path),
@@ -185,7 +187,7 @@ def _no_numpy_file(path: Path, error: Exception) -> BrokenFile:
             f"{path} holds Python objects, which are never opened, as they can run code: save "
             "text with .astype(str)."
         )
-    return BrokenFile(f"{path} is no whole NumPy file ({error}): write it again.")
+    return BrokenFile(f"{path} is not a complete NumPy file ({error}): write it again.")
 
 
 def _flat(X: ndarray, source: str) -> tuple[ndarray, tuple[int, int] | None]:

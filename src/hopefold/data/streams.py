@@ -203,11 +203,11 @@ def _features(schema: Any, label: Any, columns: Sequence[str] | None, path: str)
         if not kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal")):
             labels = ", or give y its name if it has the labels" if label is None else ""
             raise InvalidInput(
-                f"column {name!r} of {path} is of type {kind}, which is no number: encode it, or "
+                f"column {name!r} of {path} is of type {kind}, which is not a number: encode it, or "
                 f"leave it out{labels}."
             )
     if not features:
-        raise InvalidInput(f"{path} has no column besides the label.")
+        raise InvalidInput(f"{path} has no columns other than the label.")
     return features
 
 
@@ -252,7 +252,7 @@ def _check_batches(source: Iterable[Any], *, with_labels: bool) -> Iterator[Batc
     n_features = None
     for number, batch in enumerate(source):
         if with_labels and not _is_pair(batch):
-            raise InvalidInput(f"batch {number} of the stream is no pair (X, y).")
+            raise InvalidInput(f"batch {number} of the stream is not a pair (X, y).")
         X, y = batch if _is_pair(batch) else (batch, None)
         names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
         if sparse.issparse(X):
@@ -301,7 +301,9 @@ def _naming(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
-        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+        raise BrokenFile(
+            f"{path} is not a complete Parquet file ({what}): write it again."
+        ) from error
 
 
 def _schema(fragment: Any) -> Any:

@@ -102,10 +102,10 @@ def read_table(
         raise InvalidParameter(f"missing={missing!r} is not known: choose one of drop, mean.")
     size = image_shape or (columns.image_shape if columns else None)
     source = read_source(fspath(path), size)
-    wishes = _Wishes(
+    options = _Options(
         label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra, labelled
     )
-    table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
+    table = _of_frame(source, options) if isinstance(source, Frame) else _of_matrix(source, options)
     return without_missing(
         table if labelled else replace(table, y=None),
         missing,
@@ -134,7 +134,7 @@ def as_table(X: Any, columns: Columns | None) -> Table | None:
 
 
 @dataclass(frozen=True)
-class _Wishes:
+class _Options:
     """What `read_table` is asked for."""
 
     label: str | None
@@ -147,79 +147,79 @@ class _Wishes:
     labelled: bool
 
 
-def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
-    there, label, ids, drop = frame.columns, wishes.label, wishes.ids, wishes.drop
+def _of_frame(frame: Frame, options: _Options) -> Table:
+    there, label, ids, drop = frame.columns, options.label, options.ids, options.drop
     for name in (*ids, *drop, *([label] if label is not None else [])):
         check_column(name, there, frame.source)
-    known = wishes.columns or Columns()
+    known = options.columns or Columns()
     if label is None and known.label in there:
         label = known.label
     if frame.ids is not None:
         ids, drop = ids or (frame.ids,), (*drop, frame.ids)
     aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
     free = [name for name in there if name not in aside]
-    if wishes.columns is None:
-        if label is None and wishes.labelled:
+    if options.columns is None:
+        if label is None and options.labelled:
             raise InvalidInput(
                 f"say which column of {frame.source} has the labels (--label COLUMN): it has "
                 f"{columns_called(there)}."
             )
         if not free:
-            raise InvalidInput(f"{frame.source} has no column besides the label and the ids.")
+            raise InvalidInput(f"{frame.source} has no columns other than the label and the ids.")
         aside -= {label}
-        columns = learn_columns(there, free, encode=wishes.encode, label=label)
+        columns = learn_columns(there, free, encode=options.encode, label=label)
         columns = replace(columns, aside=tuple(name for name in there if name in aside))
     elif known.names is None:
         columns = replace(known, names=tuple(free))
     else:
         columns = known
-        _check_names(columns.names or (), there, free, frame.source, wishes)
-    X = columns.make(there, unknown_is_missing=wishes.lenient)
+        _check_names(columns.names or (), there, free, frame.source, options)
+    X = columns.make(there, unknown_is_missing=options.lenient)
     kept = {name: frame.ids_in(name) for name in ids}
     y = None if label is None else frame.labels_in(label)
     return Table(X, y, columns.features, _joined(kept), columns.image_shape, columns, kept)
 
 
-def _of_matrix(source: Matrix, wishes: _Wishes) -> Table:
-    label, y = _labels_beside(source, wishes)
-    for name in wishes.ids:
+def _of_matrix(source: Matrix, options: _Options) -> Table:
+    label, y = _labels_beside(source, options)
+    for name in options.ids:
         check_column(name, source.beside, source.source)
-    X, names = _chosen_columns(source, wishes)
+    X, names = _chosen_columns(source, options)
     shape = source.image_shape
-    columns = wishes.columns
+    columns = options.columns
     if columns is None:
         named = None if names is None else tuple(str(name) for name in names)
-        columns = Columns(named, label=label, aside=wishes.ids, image_shape=shape)
-    chosen = wishes.ids or ((source.ids,) if source.ids else ())
+        columns = Columns(named, label=label, aside=options.ids, image_shape=shape)
+    chosen = options.ids or ((source.ids,) if source.ids else ())
     kept = {name: source.beside[name] for name in chosen}
     X = X if sparse.issparse(X) or X.dtype.kind == "f" else X.astype(_float_type(X))
     return Table(X, y, names, _joined(kept), shape, columns, kept)
 
 
-def _labels_beside(source: Matrix, wishes: _Wishes) -> tuple[str | None, ndarray | None]:
+def _labels_beside(source: Matrix, options: _Options) -> tuple[str | None, ndarray | None]:
     """The labels that are asked for, or that a source has of itself."""
-    label, beside = wishes.label, source.beside
+    label, beside = options.label, source.beside
     if label is not None and label not in beside and label.endswith(".npy"):
         return None, _labels_in_a_file(label, source)
     if label is not None:
         check_column(label, beside, source.source)
-    known = wishes.columns.label if wishes.columns else None
+    known = options.columns.label if options.columns else None
     label = next((one for one in (label, known, source.label) if one in beside), None)
     return label, None if label is None else beside[label]
 
 
-def _chosen_columns(source: Matrix, wishes: _Wishes) -> tuple[Any, ndarray | None]:
+def _chosen_columns(source: Matrix, options: _Options) -> tuple[Any, ndarray | None]:
     """The columns that a model knows, in its order; or all but those to be left out."""
-    X, names, wanted = source.X, source.names, wishes.columns and wishes.columns.names
+    X, names, wanted = source.X, source.names, options.columns and options.columns.names
     if names is None:
-        for name in wishes.drop:
+        for name in options.drop:
             check_column(name, (), source.source)
         return X, None
-    for name in wishes.drop:
+    for name in options.drop:
         check_column(name, names, source.source)
-    free = [name for name in names if name not in wishes.drop]
+    free = [name for name in names if name not in options.drop]
     if wanted:
-        _check_names(wanted, names, free, source.source, wishes)
+        _check_names(wanted, names, free, source.source, options)
         free = list(wanted)
     if free == list(names):
         return X, names
@@ -238,7 +238,7 @@ def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
     if y.shape != (source.X.shape[0],):
         raise InvalidInput(
             f"{source.source} has {source.X.shape[0]} rows, and {label} has the shape {y.shape}: "
-            "give a label a row."
+            "give one label per row."
         )
     return y
 
@@ -275,12 +275,12 @@ def _looks_like_a_number(text: str) -> bool:
 
 
 def _check_names(
-    wanted: Sequence[str], there: Iterable[str], free: Sequence[str], source: str, wishes: _Wishes
+    wanted: Sequence[str], there: Iterable[str], free: Sequence[str], source: str, options: _Options
 ) -> None:
     """Are all columns there that a model was fitted on, and no others?"""
     present, known = set(there), set(wanted)
     absent = [name for name in wanted if name not in present]
-    extra = [] if wishes.ignore_extra else [name for name in free if name not in known]
+    extra = [] if options.ignore_extra else [name for name in free if name not in known]
     wrong = []
     if absent:
         wrong.append(f"lacks {columns_called(absent)}")

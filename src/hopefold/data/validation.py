@@ -343,7 +343,7 @@ def warn_of_marker(marker: Any, labels: ndarray) -> None:
         close = get_close_matches(str(marker), [str(label) for label in np.unique(labels)], 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         warn(
-            f"missing_label={marker!r} marks no row: all labels are taken for classes.{hint}",
+            f"missing_label={marker!r} marks no row: all labels are treated as classes.{hint}",
             MarkerWarning,
         )
 
@@ -373,7 +373,7 @@ def _text_column(X: Any) -> str | None:
             column.astype(np.float64)
         except (TypeError, ValueError):
             return (
-                f"column {str(name)!r} holds {column[0]!r}, which is no number: encode it, e.g. "
+                f"column {str(name)!r} holds {column[0]!r}, which is not a number: encode it, e.g. "
                 "with OneHotEncoder, or drop it."
             )
     return None

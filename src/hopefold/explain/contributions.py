@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 #: What is said of rows that are all alike.
-CONSTANT = "the rows of X do not vary: give some that differ, or none, for what the map leans on."
+CONSTANT = "the rows of X do not vary: give some that differ, or none, for what the map depends on."
 
 #: Terms of the largest coefficients, among which those are found that matter most on data.
 CANDIDATES = 10_000
@@ -122,7 +122,7 @@ def rank(
     terms = tuple(found.terms[place] for place in best.tolist())
     return Interactions(
         terms=terms,
-        names=told(terms, names),
+        names=format_terms(terms, names),
         coefficients=found.coefficients[best].numpy(),
         weights=weights[best].numpy(),
         deviations=deviations[best].numpy(),
@@ -137,7 +137,7 @@ def tell(found: Largest, names: tuple[str, ...], units: str, n_features: int) ->
     """The terms that a search has found, without rows to try them on."""
     return Interactions(
         terms=found.terms,
-        names=told(found.terms, names),
+        names=format_terms(found.terms, names),
         coefficients=found.coefficients.numpy(),
         weights=found.coefficients.norm(dim=1).numpy(),
         deviations=None,
@@ -157,6 +157,6 @@ def note(found: Largest, n_features: int) -> str:
     )
 
 
-def told(terms: Sequence[Term], names: Sequence[str]) -> tuple[str, ...]:
+def format_terms(terms: Sequence[Term], names: Sequence[str]) -> tuple[str, ...]:
     """Terms in the names of the features."""
     return tuple(product([names[feature] for feature in term]) for term in terms)

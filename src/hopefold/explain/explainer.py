@@ -35,7 +35,7 @@ from hopefold.explain.contributions import (
     note,
     rank,
     tell,
-    told,
+    format_terms,
 )
 from hopefold.explain.term_tables import Explanation, Interactions
 
@@ -119,7 +119,7 @@ class Explainer:
             point=point.numpy(),
             constant=(start - at_start + polynomial.constant).numpy(),
             terms=found.terms,
-            names=told(found.terms, names),
+            names=format_terms(found.terms, names),
             values=found.coefficients.numpy(),
             others=others.numpy(),
             remainder=remainder.numpy(),
@@ -222,7 +222,9 @@ class Explainer:
             numbered = [f"x{number}" for number in range(n_features)]
             names = getattr(self._model, "feature_names_in_", numbered)
         if isinstance(names, str) or not hasattr(names, "__len__"):
-            raise InvalidParameter(f"feature_names={names!r} is no list: give one name a column.")
+            raise InvalidParameter(
+                f"feature_names={names!r} is not a list: give one name per column."
+            )
         if len(names) != n_features:
             raise InvalidParameter(
                 f"feature_names has {len(names)} entries for {n_features} features: give one each."

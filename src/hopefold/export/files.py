@@ -95,8 +95,8 @@ def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None
     compiler = compiling.find_compiler()
     if compiler is None:
         warnings.warn(
-            "there is no C compiler here (cc, gcc, clang, or the one that CC names), so nobody has "
-            "looked whether the file answers as the model does.",
+            "no C compiler was found (cc, gcc, clang, or the one that CC names), so it was not "
+            "checked that the file computes what the model does.",
             UncheckedWarning,
             stacklevel=2,
         )

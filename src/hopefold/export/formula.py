@@ -91,7 +91,7 @@ def formula_of(model: SupervisedEmbedding) -> Formula:
     """What a fitted model does with a row, or a `CannotExport` that says why it cannot be told."""
     if not isinstance(model, SupervisedEmbedding):
         raise InvalidType(
-            f"{type(model).__name__} is no model of hopefold and cannot be exported: give one that "
+            f"{type(model).__name__} is not a hopefold model and cannot be exported: give one that "
             "is, such as the last step of a pipeline."
         )
     check_is_fitted(model)

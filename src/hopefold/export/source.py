@@ -57,7 +57,7 @@ HEAD = """\
 PREDICT = """\
    int hopefold_predict(const float *row, float *probabilities);
        the number of its class in hopefold_classes, and HOPEFOLD_CLASSES probabilities;
-       -1 if the row has a missing value, or lies so far outside that its point is no number
+       -1 if the row has a missing value, or lies so far outside that its point is not a number
 """
 
 NO_CLASSES = """\
@@ -94,7 +94,7 @@ def bytes_of_tables(formula: Formula) -> int:
 
 
 def _head(formula: Formula, n_bytes: int) -> str:
-    filled = "A value that is no number (NaN) is missing, and is filled with the column's mean."
+    filled = "A value that is not a number (NaN) is missing, and is filled with the column's mean."
     return HEAD.format(
         method=formula.method,
         version=hopefold.__version__,

@@ -112,7 +112,7 @@ def _check_frame(model: Any, X: Any) -> None:
         if dtype.kind in "mM" or type(dtype).__name__ == "StringDtype":
             what = "times" if dtype.kind in "mM" else "text"
             raise InvalidInput(
-                f"column {str(name)!r} holds {what}, which is no number: make numbers of it, or "
+                f"column {str(name)!r} holds {what}, which is not a number: make numbers of it, or "
                 "drop it."
             )
     row = type(X._meta)(0.0, index=[0], columns=X.columns)

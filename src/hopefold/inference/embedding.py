@@ -31,7 +31,7 @@ TILE = 4
 
 CPU = torch.device("cpu")
 
-#: Looks closer at rows that may hold what is no number, and raises what a user should know.
+#: Looks closer at rows that may hold what is not a number, and raises what a user should know.
 OnNonFinite = Callable[[], None]
 
 

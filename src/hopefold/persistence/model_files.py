@@ -130,7 +130,7 @@ def load(path: str | PathLike[str]) -> Any:
         raise NotEnoughMemory(f"there is not enough memory for the model in {path}.") from error
     except Exception as error:  # it is somebody else's file: nothing about it can be relied on
         raise BrokenFile(
-            f"{path} does not hold a model that makes sense ({store.told(error)})."
+            f"{path} does not contain a valid model ({store.format_quoted(error)})."
         ) from error
 
 

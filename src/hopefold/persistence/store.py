@@ -66,12 +66,12 @@ def check_kind(
     kind = manifest.get("kind")
     if kind == CHECKPOINT:
         raise BrokenFile(
-            f"{path} is no model but the checkpoint of a fit: fit again with the same data and "
+            f"{path} is not a model but the checkpoint of a fit: fit again with the same data and "
             "settings, and it goes on from there."
         )
     if not isinstance(kind, str) or kind not in kinds:
         raise BrokenFile(
-            f"{path} holds a model of another kind ({told(repr(kind))}), which this hopefold does "
+            f"{path} holds a model of another kind ({format_quoted(repr(kind))}), which this hopefold does "
             "not know: pip install --upgrade hopefold."
         )
 
@@ -99,13 +99,15 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
     The header is judged first, by itself: what it says of the rest has to be what is there.
     """
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise BrokenFile(f"{path} is no file but a folder, a device or a pipe: name a model file.")
+        raise BrokenFile(
+            f"{path} is not a file but a folder, a device or a pipe: name a model file."
+        )
     with open(path, "rb") as file:
         header = _read_header(file, os.fspath(path))
         manifest = _manifest(header, os.fstat(file.fileno()).st_size, os.fspath(path))
         if manifest["format"] > FORMAT:
             raise BrokenFile(
-                f"{path} is of format {told(manifest['format'])}, and this hopefold reads up to "
+                f"{path} is of format {format_quoted(manifest['format'])}, and this hopefold reads up to "
                 f"{FORMAT}: pip install --upgrade hopefold."
             )
         if _checksum(header, file) != manifest.pop("sha256", None):
@@ -122,11 +124,11 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
             ) from error
         except Exception as error:  # a reader of somebody else's, on a file of somebody else's
             raise BrokenFile(
-                f"{path} is not a whole model file ({told(error)}): get a fresh copy."
+                f"{path} is not a whole model file ({format_quoted(error)}): get a fresh copy."
             ) from error
 
 
-def told(strange: object) -> str:
+def format_quoted(strange: object) -> str:
     """What a file holds, for a message: not long, on one line, and no control characters."""
     text = str(strange)
     text = text if len(text) <= TOLD else f"{text[:TOLD]}…"
@@ -268,7 +270,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return number
 
 

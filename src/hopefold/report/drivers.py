@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hopefold.explain.contributions import told
+from hopefold.explain.contributions import format_terms
 from hopefold.explain.term_tables import Interactions
 from hopefold.report.figures import Drawing, plain
 
@@ -63,7 +63,7 @@ def draw_interactions(
         height = max(height, 1.1 + 0.22 * min(len(names), N_COLUMNS) + below)
     figure = Drawing(figsize=(13 if pairs else 8, height), layout="constrained")
     axes = figure.subplots(1, 2 if pairs else 1, squeeze=False)[0]
-    _draw_bars(axes[0], found, told(found.terms, shown) if names else shown)
+    _draw_bars(axes[0], found, format_terms(found.terms, shown) if names else shown)
     if pairs:
         _draw_heat(figure, axes[1], pairs, shown)
     return figure

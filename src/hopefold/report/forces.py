@@ -10,7 +10,7 @@ import numpy as np
 from hopefold.core.interactions import Term
 from hopefold.errors import ConstantRows
 from hopefold.estimators.high_order_embedding import HighOrderEmbedding
-from hopefold.explain.contributions import told
+from hopefold.explain.contributions import format_terms
 from hopefold.explain.term_tables import pixel_names
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def find_forces(
             for (one, other), weight in zip(pairs.terms, pairs.weights, strict=True)
         )
     return Forces(
-        names=told(terms, names),
+        names=format_terms(terms, names),
         deviations=deviations,
         shifts=shifts,
         note=note,

@@ -23,7 +23,7 @@ UNLABELLED = "no label"
 def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, ndarray]:
     """Rows, their labels, and which of them have one."""
     if not isinstance(model, SupervisedEmbedding):
-        raise InvalidParameter(f"{model!r} is no estimator of hopefold: give a fitted one.")
+        raise InvalidParameter(f"{model!r} is not a hopefold estimator: give a fitted one.")
     check_is_fitted(model)
     if (n_components := model.reference_embedding_.shape[1]) != 2:
         raise InvalidParameter(
