@@ -79,7 +79,7 @@ def test_no_label_lists_the_columns(refuse, cells):
 
 def test_a_table_without_a_line_of_names(refuse, here):
     (here / "t.csv").write_text("5.1,3.5,a\n4.9,3.0,b\n" * 10)
-    assert "put a line of names above it" in refuse("fit", "t.csv", "--label", "kind", "-o", "m")
+    assert "put a header line above it" in refuse("fit", "t.csv", "--label", "kind", "-o", "m")
 
 
 def test_a_label_with_one_class(refuse, here):
@@ -119,7 +119,7 @@ def test_missing_values_at_transform(refuse, here, plain_model):
 def test_a_text_column_with_the_remedy(refuse, cells):
     assert refuse(*FIT) == (
         "column 'cell' holds 'c0' in data row 1, which is no number: encode text columns "
-        "(--encode), keep this one beside the results (--id cell), or leave it out (--drop cell)."
+        "(--encode), keep this one as an identifier (--id cell), or leave it out (--drop cell)."
     )
 
 

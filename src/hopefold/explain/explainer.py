@@ -32,10 +32,10 @@ from hopefold.explain.contributions import (
     CONSTANT,
     ScaledRows,
     Unit,
+    format_terms,
     note,
     rank,
     tell,
-    format_terms,
 )
 from hopefold.explain.term_tables import Explanation, Interactions
 

@@ -71,8 +71,8 @@ def check_kind(
         )
     if not isinstance(kind, str) or kind not in kinds:
         raise BrokenFile(
-            f"{path} holds a model of another kind ({format_quoted(repr(kind))}), which this hopefold does "
-            "not know: pip install --upgrade hopefold."
+            f"{path} holds a model of another kind ({format_quoted(repr(kind))}), which this "
+            "version of hopefold does not know: pip install --upgrade hopefold."
         )
 
 
@@ -107,8 +107,8 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
         manifest = _manifest(header, os.fstat(file.fileno()).st_size, os.fspath(path))
         if manifest["format"] > FORMAT:
             raise BrokenFile(
-                f"{path} is of format {format_quoted(manifest['format'])}, and this hopefold reads up to "
-                f"{FORMAT}: pip install --upgrade hopefold."
+                f"{path} has format {format_quoted(manifest['format'])}, and this "
+                f"version of hopefold reads up to {FORMAT}: pip install --upgrade hopefold."
             )
         if _checksum(header, file) != manifest.pop("sha256", None):
             raise BrokenFile(
