@@ -248,13 +248,13 @@ def test_a_model_of_another_kind(refuse, here, plain_model, verb):
     store.write(here / "other.hope", manifest | {"kind": "UMAP"}, tensors)
     more = () if verb == "info" else ("iris",)
     line = refuse(verb, "other.hope", *more)
-    assert line.startswith("other.hope holds a model of another kind ('UMAP')")
+    assert line.startswith("other.hope contains a model of another kind ('UMAP')")
 
 
 def test_a_model_that_is_cut_short(refuse, here, plain_model):
     (here / "m.hope").write_bytes(plain_model.read_bytes()[:-50])
     for verb in (("info",), ("predict", "iris")):
-        assert "cut short" in refuse(verb[0], "m.hope", *verb[1:])
+        assert "truncated" in refuse(verb[0], "m.hope", *verb[1:])
 
 
 def test_a_model_without_exemplars(refuse, run, here):
