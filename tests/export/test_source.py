@@ -193,7 +193,7 @@ def test_without_a_compiler_it_is_written_and_said_not_to_be_checked(shope, tmp_
 
 def test_a_compiler_that_fails_leaves_no_file(shope, tmp_path, monkeypatch):
     monkeypatch.setenv("CC", "gcc -DHOPEFOLD_FEATURES=wrong -Werror")
-    with pytest.raises(CannotExport, match=r"the C compiler gcc does not take the file \(.*redef"):
+    with pytest.raises(CannotExport, match=r"the C compiler gcc cannot compile the file \(.*redef"):
         to_c(shope, tmp_path / "m.c")
     assert not (tmp_path / "m.c").exists()
 

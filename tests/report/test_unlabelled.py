@@ -89,7 +89,7 @@ def test_the_page_says_that_labels_decided_nothing_and_claims_no_error(with_labe
     assert "learned without labels; the colours are 10 labels that it has not seen" in page
     assert "The fit never saw the labels" in page
     assert "What is not here" in page
-    for absent in ("Held-out error", "<h2>Confusion", "mistaken</span>", "permutation"):
+    for absent in ("Held-out error", "<h2>Confusion", "misclassified</span>", "permutation"):
         assert absent not in page
 
 
@@ -259,7 +259,7 @@ def test_rows_without_a_label_are_not_crossed(visits, half_known):
     seen = visits["some"]
     script = "() => document.getElementById('map')._fullData.map(trace => trace.x.length)"
     *points, crosses, _ = seen.page.evaluate(script)
-    assert (points[0], crosses) == (200, half_known.judgement.n_mistaken)
+    assert (points[0], crosses) == (200, half_known.judgement.n_misclassified)
     seen.page.click("#legend button:last-child")
     assert seen.chosen() == "200 rows without a label"
     assert not seen.wrong
