@@ -35,7 +35,7 @@ def refuse(run, here):
 
 def test_no_such_file(refuse, cells):
     assert refuse("fit", "cels.csv", "--label", "type", "-o", "m") == (
-        "there is no file cels.csv: did you mean cells.csv?"
+        "the file cels.csv does not exist: did you mean cells.csv?"
     )
     assert "digits" in refuse("fit", "digit", "-o", "m")
     assert "no folder nowhere" in refuse("fit", "nowhere/x.csv", "-o", "m")

@@ -170,7 +170,7 @@ def test_rows_without_a_label_are_drawn_and_not_judged(some_labels, half_known, 
 def test_the_share_of_the_loss_and_the_trust_stand_beside_the_error(some_labels, rows):
     scene = make_scene(some_labels[0], rows[1], rows[3])
     value, share, *_ = headlines(scene)["Trustworthiness"]
-    assert share.startswith("60\u202f% of the loss asked to keep neighbours")
+    assert share.startswith("60\u202f% of the loss preserves neighbours")
     points = some_labels[0].transform(rows[1])
     assert value == f"{trustworthiness(some_labels[0], rows[1], points):.3f}"
     assert "Held-out error" in headlines(scene)
@@ -198,7 +198,7 @@ def test_what_cannot_be_shown_is_said(unlabelled, some_labels, rows, three_blobs
         make_scene(unlabelled, rows[1], rows[3], permutation=test)
     with pytest.raises(InvalidInput, match="a report compares them with labels: give y"):
         make_scene(some_labels[0], rows[1])
-    with pytest.raises(InvalidInput, match="missing in all 100 rows: give some that have one"):
+    with pytest.raises(InvalidInput, match="missing in all 100 rows: give rows with labels"):
         make_scene(some_labels[0], rows[1], np.full(100, -1))
     nobody = make_scene(unlabelled, rows[1], np.full(100, None))
     assert "learned without labels" in text_of(nobody)

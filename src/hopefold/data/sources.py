@@ -100,7 +100,7 @@ def _not_found(place: Path) -> DataNotFound:
         remedy = f"there is no folder {folder} either."
     else:
         remedy = f"give the path of a table, or a named set ({', '.join(NAMED_SETS)})."
-    return DataNotFound(f"there is no file {place}: {remedy}")
+    return DataNotFound(f"the file {place} does not exist: {remedy}")
 
 
 def _read_csv(path: Path) -> Frame:

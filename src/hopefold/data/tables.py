@@ -233,7 +233,7 @@ def _float_type(X: ndarray) -> type:
 
 def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
     if not Path(label).is_file():
-        raise InvalidInput(f"there is no file {label}: give the labels of {source.source}.")
+        raise InvalidInput(f"the file {label} does not exist: give the labels of {source.source}.")
     y = np.asarray(load_numpy(Path(label)))
     if y.shape != (source.X.shape[0],):
         raise InvalidInput(

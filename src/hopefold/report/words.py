@@ -57,7 +57,7 @@ def summary(scene: Scene) -> str:
 
 def caption(scene: Scene) -> str:
     """Describe points and colors."""
-    grey = " Rows without a label are gray." if scene.unlabelled is not None else ""
+    grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
     if scene.judgement is not None:
         guessed = (
             f"{grey[:-1]}: their positions follow the predicted class, right or wrong."
@@ -73,7 +73,7 @@ def caption(scene: Scene) -> str:
         return f"Each point is a row. There are no labels: {alike}."
     return (
         f"Each point is a row, in the colour of its label. The fit never saw the labels: {alike}, "
-        f"and a color with a region of its own can be separated by the columns alone.{grey}"
+        f"and a colour with a region of its own can be separated by the columns alone.{grey}"
     )
 
 
@@ -218,7 +218,7 @@ def _by_neighbours(found: Neighbours) -> Headline:
 def kept_neighbours(found: Neighbours) -> Headline:
     """Return the figure of neighbors for a map that was learned with labels, too."""
     share = f"{100 * found.share:.3g}{NARROW}%"
-    asked = f"{share} of the loss preserves neighbors, the rest separates classes"
+    asked = f"{share} of the loss preserves neighbours, the rest separates classes"
     return Headline("Trustworthiness", _trust(found.trust), (asked, *_of_trust(found)))
 
 
@@ -227,7 +227,9 @@ def _trust(value: float | None) -> str:
 
 
 def _of_trust(found: Neighbours) -> tuple[str, ...]:
-    notes = ["whether neighbors in the map are neighbors in the columns: 1 is best, 0.5 is chance"]
+    notes = [
+        "whether neighbours in the map are neighbours in the columns: 1 is best, 0.5 is chance"
+    ]
     if found.held_out is not None:
         notes.append(f"{_trust(found.held_out)} of rows held out in the fit, among themselves")
     return tuple(notes)
