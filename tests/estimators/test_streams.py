@@ -228,7 +228,7 @@ def test_an_empty_folder_has_no_rows(tmp_path):
 def test_text_in_a_feature_column_is_refused(tmp_path, table):
     X, y = table
     parquet.write_table(pa.table({**columns_of(X, y), "note": y}), tmp_path / "x.parquet")
-    with pytest.raises(InvalidInput, match=r"column 'note' of .* is of type string"):
+    with pytest.raises(InvalidInput, match=r"column 'note' of .* has type string"):
         SHOPE().fit(tmp_path / "x.parquet", "kind")
 
 
