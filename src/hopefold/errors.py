@@ -1,7 +1,7 @@
-"""Everything that can go wrong, named.
+"""The exceptions and warnings of hopefold.
 
 Each error is a `HopefoldError` and the built-in exception that fits, so that both
-``except HopefoldError`` and ``except ValueError`` catch it. A message says what is wrong in the
+``except HopefoldError`` and ``except ValueError`` catch it. A message names what is wrong, with the
 user's own names and numbers, then what to do.
 """
 
@@ -12,51 +12,51 @@ import warnings
 
 
 class HopefoldError(Exception):
-    """Base of all errors that hopefold raises on purpose."""
+    """Base class of all errors that hopefold raises on purpose."""
 
 
 class InvalidInput(HopefoldError, ValueError):
-    """Data that cannot be used: NaN, one class, the wrong number of columns."""
+    """Data that cannot be used: NaN, a single class, a wrong number of columns."""
 
 
 class ConstantRows(InvalidInput):
-    """Rows that are all the same, asked for what moves them apart."""
+    """All rows are equal, so contributions to their positions are undefined."""
 
 
 class InvalidType(HopefoldError, TypeError):
-    """Data of a kind that cannot be used: complex numbers, objects that are no numbers."""
+    """Data of a type that cannot be used: complex numbers, non-numeric objects."""
 
 
 class InvalidParameter(HopefoldError, ValueError):
-    """A setting outside its range, or two settings that contradict each other."""
+    """A parameter outside its range, or parameters that contradict each other."""
 
 
 class NotExplained(InvalidParameter, AttributeError):
-    """A map that products of features do not explain: it has no such attribute."""
+    """An attribute that needs feature interactions, of a map that has none."""
 
 
 class Diverged(HopefoldError, ArithmeticError):
-    """A fit whose loss is no longer a number, or has risen beyond all measure."""
+    """A fit whose loss became NaN or infinite, or increased beyond a threshold."""
 
 
 class BrokenFile(HopefoldError, ValueError):
-    """A model file that is cut short, altered, of a newer format, or no model file at all."""
+    """A model file that is truncated, modified, of a newer format, or not a model file."""
 
 
 class NoSuchFolder(HopefoldError, FileNotFoundError):
-    """A file is to be written into a folder that does not exist."""
+    """The folder of an output file does not exist."""
 
 
 class DataNotFound(HopefoldError, FileNotFoundError):
-    """A data set that is neither in the user's folder nor in the cache, nor to be downloaded."""
+    """A data set that is not in the user's folder, not in the cache, and cannot be downloaded."""
 
 
 class WrongChecksum(HopefoldError, ValueError):
-    """A file of a data set that is not the original."""
+    """A file of a data set that is not the original file."""
 
 
 class MissingPackage(HopefoldError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is required."""
 
 
 class NoRoomOnDisk(HopefoldError, OSError):
@@ -64,39 +64,39 @@ class NoRoomOnDisk(HopefoldError, OSError):
 
 
 class CannotWrite(HopefoldError, OSError):
-    """A file cannot be written: no room, or a disk that is read only."""
+    """A file cannot be written: the disk is full or read-only."""
 
 
 class NoCluster(HopefoldError, OSError):
-    """A Dask cluster that does not answer, has no workers, or has lost what it was asked for."""
+    """A Dask cluster does not respond, has no workers, or has lost its data."""
 
 
 class CannotExport(HopefoldError, ValueError):
-    """A model that cannot be written as a graph or as C, or that would answer otherwise there."""
+    """A model that cannot be exported to ONNX or C, or whose export would give other results."""
 
 
 class NotEnoughMemory(HopefoldError, MemoryError):
-    """A fit that would need more memory than there is."""
+    """A fit that needs more memory than is free."""
 
 
 class LostProcess(HopefoldError, ConnectionError):
-    """Another process of the same fit has ended, or cannot be reached."""
+    """Another process of the same fit has ended or cannot be reached."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A fit with a checkpoint that Ctrl-C has stopped. Not an error, but it says how to go on."""
+    """A fit with a checkpoint was stopped by Ctrl-C; the message says how to resume."""
 
 
 class CheckpointWarning(UserWarning):
-    """How far a fit has come cannot be written: the last that could be stays."""
+    """A checkpoint cannot be written; the last complete one stays."""
 
 
 class SmallerStepWarning(UserWarning):
-    """A loss was no longer a number: the fit went back, and goes on with a smaller step."""
+    """The loss diverged: the epoch is repeated with a smaller learning rate."""
 
 
 class NoValidationWarning(UserWarning):
-    """There are too few rows to hold any out: nothing tells how good the map is."""
+    """There are too few rows to hold any out, so there is no validation error."""
 
 
 class RareClassWarning(UserWarning):
@@ -104,27 +104,27 @@ class RareClassWarning(UserWarning):
 
 
 class MarkerWarning(UserWarning):
-    """The marker of a missing label marks nothing: it may be misspelt."""
+    """The missing-label marker occurs nowhere; it may be misspelled."""
 
 
 class ChanceWarning(UserWarning):
-    """Held-out rows are not clearly judged better than by always naming the commonest class."""
+    """The held-out error is not clearly lower than that of always predicting the majority class."""
 
 
 class UnstableInteractionsWarning(UserWarning):
-    """Two fits with other seeds do not agree on the products of features that drive the map."""
+    """Two fits with different seeds disagree on the feature interactions of the map."""
 
 
 class RoundingWarning(UserWarning):
-    """Rows need more digits than float32 has, in which an exported model takes them."""
+    """Rows need more digits than float32 has, which is the input type of an exported model."""
 
 
 class UncheckedWarning(UserWarning):
-    """An exported file that could not be compared with its model."""
+    """An exported file could not be compared with its model."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, and name the line of the user's own code that called hopefold."""
+    """Issue a warning that points to the line of the user's code that called hopefold."""
     depth, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hopefold":
         if frame.f_back is None:

@@ -35,7 +35,7 @@ def refuse(run, here):
 
 def test_no_such_file(refuse, cells):
     assert refuse("fit", "cels.csv", "--label", "type", "-o", "m") == (
-        "there is no file cels.csv: did you mean cells.csv?"
+        "the file cels.csv does not exist: did you mean cells.csv?"
     )
     assert "digits" in refuse("fit", "digit", "-o", "m")
     assert "no folder nowhere" in refuse("fit", "nowhere/x.csv", "-o", "m")
@@ -79,7 +79,7 @@ def test_no_label_lists_the_columns(refuse, cells):
 
 def test_a_table_without_a_line_of_names(refuse, here):
     (here / "t.csv").write_text("5.1,3.5,a\n4.9,3.0,b\n" * 10)
-    assert "put a line of names above it" in refuse("fit", "t.csv", "--label", "kind", "-o", "m")
+    assert "put a header line above it" in refuse("fit", "t.csv", "--label", "kind", "-o", "m")
 
 
 def test_a_label_with_one_class(refuse, here):
@@ -119,7 +119,7 @@ def test_missing_values_at_transform(refuse, here, plain_model):
 def test_a_text_column_with_the_remedy(refuse, cells):
     assert refuse(*FIT) == (
         "column 'cell' holds 'c0' in data row 1, which is no number: encode text columns "
-        "(--encode), keep this one beside the results (--id cell), or leave it out (--drop cell)."
+        "(--encode), keep this one as an identifier (--id cell), or leave it out (--drop cell)."
     )
 
 
@@ -248,13 +248,13 @@ def test_a_model_of_another_kind(refuse, here, plain_model, verb):
     store.write(here / "other.hope", manifest | {"kind": "UMAP"}, tensors)
     more = () if verb == "info" else ("iris",)
     line = refuse(verb, "other.hope", *more)
-    assert line.startswith("other.hope holds a model of another kind ('UMAP')")
+    assert line.startswith("other.hope contains a model of another kind ('UMAP')")
 
 
 def test_a_model_that_is_cut_short(refuse, here, plain_model):
     (here / "m.hope").write_bytes(plain_model.read_bytes()[:-50])
     for verb in (("info",), ("predict", "iris")):
-        assert "cut short" in refuse(verb[0], "m.hope", *verb[1:])
+        assert "truncated" in refuse(verb[0], "m.hope", *verb[1:])
 
 
 def test_a_model_without_exemplars(refuse, run, here):

@@ -179,7 +179,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_and_left_alone(toy, tmp_path, p
 
 @pytest.mark.parametrize("folder", [3, 0, b"mine", ["mine"]])
 def test_what_is_no_path_is_refused(folder):
-    with pytest.raises(InvalidParameter, match=r"^folder=.* is no path: give the folder"):
+    with pytest.raises(InvalidParameter, match=r"^folder=.* is not a path: give the folder"):
         sets.load_set("usps", folder)
 
 

@@ -138,7 +138,7 @@ def test_a_checkpoint_is_no_model(three_blobs, tmp_path):
 
 def test_a_model_is_no_checkpoint(three_blobs, tmp_path):
     SHOPE(max_epochs=1).fit(*three_blobs).save(tmp_path / "model.hope")
-    with pytest.raises(InvalidParameter, match="no checkpoint but a model"):
+    with pytest.raises(InvalidParameter, match="is a model, not a checkpoint"):
         SHOPE(checkpoint=tmp_path / "model.hope").fit(*three_blobs)
 
 

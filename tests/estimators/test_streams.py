@@ -208,7 +208,7 @@ def test_a_file_that_is_cut_short_is_named_and_the_model_stays(folder, length, i
     before = model.exemplars_
     path = folder / "part-2.parquet"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(BrokenFile, match=r"part-2\.parquet is no whole Parquet file"):
+    with pytest.raises(BrokenFile, match=r"part-2\.parquet is not a complete Parquet file"):
         model.fit(folder, "kind")
     assert model.exemplars_ is before
     with pytest.raises(BrokenFile, match=r"part-2\.parquet"):
@@ -228,7 +228,7 @@ def test_an_empty_folder_has_no_rows(tmp_path):
 def test_text_in_a_feature_column_is_refused(tmp_path, table):
     X, y = table
     parquet.write_table(pa.table({**columns_of(X, y), "note": y}), tmp_path / "x.parquet")
-    with pytest.raises(InvalidInput, match=r"column 'note' of .* is of type string"):
+    with pytest.raises(InvalidInput, match=r"column 'note' of .* has type string"):
         SHOPE().fit(tmp_path / "x.parquet", "kind")
 
 

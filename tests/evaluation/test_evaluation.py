@@ -163,5 +163,5 @@ def test_two_fits_that_do_not_agree_warn():
 
 
 def test_stability_is_of_methods_that_multiply_features(iris):
-    with pytest.raises(InvalidParameter, match="multiplies no features"):
+    with pytest.raises(InvalidParameter, match="has no feature interactions"):
         interaction_stability(LDA(), *iris)

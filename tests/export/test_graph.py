@@ -221,7 +221,7 @@ def test_too_many_references_are_refused(rows, tmp_path):
 
 
 def test_only_fitted_models_of_hopefold_are_exported(shope, tmp_path):
-    with pytest.raises(TypeError, match="Pipeline is no model of hopefold"):
+    with pytest.raises(TypeError, match="Pipeline is not a hopefold model"):
         to_onnx(make_pipeline(shope), tmp_path / "m.onnx")
     with pytest.raises(NotFittedError):
         to_onnx(SHOPE(), tmp_path / "m.onnx")

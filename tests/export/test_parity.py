@@ -47,8 +47,11 @@ def test_the_same_answers_pass(model):
     [
         ({"points": lambda points: points + 0.1}, "would put rows elsewhere"),
         ({"points": lambda points: np.where(points > 0, np.nan, points)}, "would put rows else"),
-        ({"labels": swapped}, "would judge 1 of 1,000 rows otherwise"),
-        ({"shares": lambda shares: shares * 0.99}, "would judge 1,000 of 1,000 rows otherwise"),
+        ({"labels": swapped}, "would classify 1 of 1,000 rows differently"),
+        (
+            {"shares": lambda shares: shares * 0.99},
+            "would classify 1,000 of 1,000 rows differently",
+        ),
     ],
 )
 def test_other_answers_are_refused(shope, wrong, words):

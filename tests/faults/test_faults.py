@@ -47,7 +47,7 @@ def test_a_truncated_file_is_detected(tmp_path):
     assert writes.find_problem(path) is None
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    assert "cut short" in writes.find_problem(path)
+    assert "truncated" in writes.find_problem(path)
 
 
 def test_an_unknown_stress_test_is_reported(tmp_path):

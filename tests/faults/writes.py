@@ -113,7 +113,7 @@ def full_disk(times: int, folder: Path) -> Outcome:
         limit = rng.randrange(sizes[name])
         target.write_bytes(OLD)
         done = call(commands[name], SIZE_LIMIT.format(limit))
-        if wanted := re.search(r"([\d,]+) bytes are wanted", done.stderr):
+        if wanted := re.search(r"([\d,]+) bytes are needed", done.stderr):
             sizes[name] = int(wanted[1].replace(",", ""))
         if problem := _problem_after(done, target) or (
             not wanted and "the error does not name the number of bytes"

@@ -66,7 +66,7 @@ def test_a_file_cut_anywhere_is_refused(path):
 
 def test_a_file_cut_short_says_so(path):
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(BrokenFile, match=r"cut short \(\d+ of \d+ bytes\)"):
+    with pytest.raises(BrokenFile, match=r"truncated \(\d+ of \d+ bytes\)"):
         store.read(path)
 
 

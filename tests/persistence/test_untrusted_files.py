@@ -132,7 +132,7 @@ def test_no_number_in_a_file_asks_for_memory_or_time(tmp_path, models, refuse, w
     manifest, tensors = store.read(path)
     forge(manifest, tensors)
     store.write(path, manifest, tensors)
-    refuse(path, match="does not hold a model that makes sense")
+    refuse(path, match="does not contain a valid model")
 
 
 def test_what_a_file_says_is_told_without_control_characters_and_not_at_length(tmp_path):

@@ -32,7 +32,7 @@ def test_a_full_disk_names_the_file_and_the_bytes_and_leaves_the_old_file_alone(
     command = [sys.executable, "-c", BEYOND_THE_LIMIT, str(target)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.startswith(f"CannotWrite {errno.EFBIG} cannot write {target} (File too large): ")
-    assert "1,048,576 bytes are wanted there" in said
+    assert "1,048,576 bytes are needed there" in said
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["model.hope"]
 

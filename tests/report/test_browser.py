@@ -139,7 +139,7 @@ def test_a_confusion_cell_filters_the_map(report, digits_scene):
     report.page.click(f".matrix [data-true='{true}'][data-predicted='{predicted}']")
     n = confusion[true, predicted]
     rows = "row" if n == 1 else "rows"
-    assert report.chosen() == f"{n} {rows} of class {true}, taken for {predicted}"
+    assert report.chosen() == f"{n} {rows} of class {true}, predicted as {predicted}"
     assert report.lit()[:10] == [n if code == true else 0 for code in range(10)]
 
 

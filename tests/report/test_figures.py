@@ -32,12 +32,12 @@ def test_exemplars_are_red_empty_circles():
     assert png(figure).startswith(b"\x89PNG")
 
 
-def test_every_point_is_drawn_once_and_mistaken_ones_are_counted():
-    mistaken = np.arange(40) % 8 == 0
-    figure = figures.draw_map(POINTS, LABELS, mistaken=mistaken)
+def test_every_point_is_drawn_once_and_misclassified_ones_are_counted():
+    misclassified = np.arange(40) % 8 == 0
+    figure = figures.draw_map(POINTS, LABELS, misclassified=misclassified)
     drawn = sum(len(collection.get_offsets()) for collection in figure.axes[0].collections)
     assert drawn == 40
-    assert [text.get_text() for text in figure.axes[0].get_legend().texts] == ["5 mistaken"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().texts] == ["5 misclassified"]
 
 
 def test_exemplars_that_lie_on_each_other_are_told():
@@ -122,7 +122,7 @@ def test_maps_and_galleries_are_written_in_each_format(ending, tmp_path):
     labels = np.array([f"class {code}" for code in range(100)])[np.arange(300) % 100]
     pictures = {
         "map": figures.draw_map(
-            points, labels, exemplars=points[:100], mistaken=labels == "class 3"
+            points, labels, exemplars=points[:100], misclassified=labels == "class 3"
         ),
         "gallery": figures.draw_gallery(
             POINTS[:24].reshape(12, 4).repeat(4, axis=1), np.arange(12) % 6, (4, 4)
@@ -147,7 +147,7 @@ def test_a_model_plots_its_map_and_shows_itself_in_a_notebook(three_blobs):
     np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(model.transform(X), axis=0))
     np.testing.assert_allclose(axes.collections[-1].get_offsets(), model.exemplar_embedding_)
     wrong = (model.predict(X) != y).sum()
-    assert axes.get_title() == f"SHOPE: {wrong} of 90 rows mistaken"
+    assert axes.get_title() == f"SHOPE: {wrong} of 90 rows misclassified"
     html = model._repr_html_()
     assert "SHOPE" in html
     assert html.count("fitted") > SHOPE()._repr_html_().count("fitted")

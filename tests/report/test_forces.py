@@ -58,14 +58,14 @@ def test_a_map_of_several_layers_has_a_sentence_in_place_of_the_panel(rows):
     assert "<table>" not in panel
 
 
-def test_of_many_rows_the_mistaken_ones_are_told_first(monkeypatch):
-    monkeypatch.setattr(forces, "MOST_TOLD", 5)
-    mistaken = np.zeros(50, bool)
-    mistaken[[3, 40]] = True
-    told = forces._choose(mistaken)
-    assert len(told) == 5
-    assert {3, 40} <= set(told)
-    assert (np.diff(told) > 0).all()
+def test_of_many_rows_the_misclassified_ones_come_first(monkeypatch):
+    monkeypatch.setattr(forces, "MOST_DETAILED", 5)
+    misclassified = np.zeros(50, bool)
+    misclassified[[3, 40]] = True
+    chosen = forces._choose(misclassified)
+    assert len(chosen) == 5
+    assert {3, 40} <= set(chosen)
+    assert (np.diff(chosen) > 0).all()
 
 
 def test_a_method_that_multiplies_nothing_has_no_panel(rows):

@@ -33,7 +33,7 @@ def test_a_scene_says_what_the_model_says(iris):
     np.testing.assert_allclose(made.shares, -np.sort(-model.predict_proba(X), axis=1))
     assert made.judgement.error == pytest.approx(1 - model.score(X[1::2], y[1::2]))
     assert made.judgement.n_new == made.confusion.sum() == 75
-    assert made.confusion.trace() == 75 - made.judgement.n_mistaken
+    assert made.confusion.trace() == 75 - made.judgement.n_misclassified
 
 
 def test_the_held_out_error_is_compared_with_naming_the_commonest_class(blobs_model, three_blobs):

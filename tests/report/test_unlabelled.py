@@ -89,7 +89,7 @@ def test_the_page_says_that_labels_decided_nothing_and_claims_no_error(with_labe
     assert "learned without labels; the colours are 10 labels that it has not seen" in page
     assert "The fit never saw the labels" in page
     assert "What is not here" in page
-    for absent in ("Held-out error", "<h2>Confusion", "mistaken</span>", "permutation"):
+    for absent in ("Held-out error", "<h2>Confusion", "misclassified</span>", "permutation"):
         assert absent not in page
 
 
@@ -170,7 +170,7 @@ def test_rows_without_a_label_are_drawn_and_not_judged(some_labels, half_known, 
 def test_the_share_of_the_loss_and_the_trust_stand_beside_the_error(some_labels, rows):
     scene = make_scene(some_labels[0], rows[1], rows[3])
     value, share, *_ = headlines(scene)["Trustworthiness"]
-    assert share.startswith("60\u202f% of the loss asked to keep neighbours")
+    assert share.startswith("60\u202f% of the loss preserves neighbours")
     points = some_labels[0].transform(rows[1])
     assert value == f"{trustworthiness(some_labels[0], rows[1], points):.3f}"
     assert "Held-out error" in headlines(scene)
@@ -198,7 +198,7 @@ def test_what_cannot_be_shown_is_said(unlabelled, some_labels, rows, three_blobs
         make_scene(unlabelled, rows[1], rows[3], permutation=test)
     with pytest.raises(InvalidInput, match="a report compares them with labels: give y"):
         make_scene(some_labels[0], rows[1])
-    with pytest.raises(InvalidInput, match="missing in all 100 rows: give some that have one"):
+    with pytest.raises(InvalidInput, match="missing in all 100 rows: give rows with labels"):
         make_scene(some_labels[0], rows[1], np.full(100, -1))
     nobody = make_scene(unlabelled, rows[1], np.full(100, None))
     assert "learned without labels" in text_of(nobody)
@@ -259,7 +259,7 @@ def test_rows_without_a_label_are_not_crossed(visits, half_known):
     seen = visits["some"]
     script = "() => document.getElementById('map')._fullData.map(trace => trace.x.length)"
     *points, crosses, _ = seen.page.evaluate(script)
-    assert (points[0], crosses) == (200, half_known.judgement.n_mistaken)
+    assert (points[0], crosses) == (200, half_known.judgement.n_misclassified)
     seen.page.click("#legend button:last-child")
     assert seen.chosen() == "200 rows without a label"
     assert not seen.wrong

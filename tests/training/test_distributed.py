@@ -102,5 +102,5 @@ def test_a_process_that_is_gone_is_not_waited_for(reaped):
 
 def test_a_process_that_stands_still_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(shared_memory, "PATIENCE", timedelta(seconds=0.1))
-    with pytest.raises(LostProcess, match=f"nothing is heard of process {os.getpid()}"):
+    with pytest.raises(LostProcess, match=f"no response from process {os.getpid()}"):
         board_with(os.getpid()).all_reduce(0, [torch.ones(3)])

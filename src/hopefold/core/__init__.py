@@ -1,1 +1,1 @@
-"""The paper: maps, kernels, objectives, exemplars and neighbours, as functions of tensors."""
+"""The paper's maps, kernels, objectives, exemplars and neighbors, as functions of tensors."""

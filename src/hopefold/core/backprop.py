@@ -1,22 +1,22 @@
-"""Forward and backward through a high-order map: points, and the gradients of all that is learned.
+"""Forward and backward pass of a high-order map: points, and gradients of weights and exemplars.
 
 With x the rows, or the output of the layer below, the forward pass of a layer is
 
     s = C x + c      z = sᴼ, or products of s      h = σ(W z + b), or z
 
-and from the last layer to the points it is y = P h. From the gradient ∂y of a loss the backward
+and the points are y = P h, with h of the last layer. Given the gradient ∂y of a loss, the backward
 pass is
 
     ∂P = ∂yᵀ h                      ∂h = ∂y P, for the last layer
 
-and then, through each layer from the last one down,
+and then, for each layer from the last to the first,
 
     ∂W = ∂aᵀ z      ∂b = Σ ∂a       ∂a = ∂h h (1 − h)
-    ∂C = ∂sᵀ x      ∂c = Σ ∂s       ∂z = ∂a W, which `backward_multiply` takes to ∂s
-                                    ∂x = ∂s C, for the layer below, and for rows that are learned
+        ∂C = ∂sᵀ x      ∂c = Σ ∂s       ∂s from ∂z = ∂a W, by `backward_multiply`
+                                        ∂x = ∂s C, for the layer below, and for exemplars
 
-Exemplars are learned, the rows of a batch are not: the last product, as large as the first one of
-the forward pass, is computed for the exemplars alone.
+Exemplars are learned, and the rows of a batch are not. So the last product, as large as the first
+one of the forward pass, is computed only for the exemplars.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 ALL = slice(None)
 
-#: Looked up once: choosing among its overloads takes as long as a small operation.
+#: Looked up once: overload resolution takes as long as a small operation.
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 
 
 class Workspace:
-    """Buffers by name, reused for the next batch."""
+    """Named buffers that are reused for the next batch."""
 
     def __init__(self) -> None:
         self._memory: dict[str, Tensor] = {}
         self._taken: dict[str, Tensor] = {}
 
     def take(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """The buffer of this name, uninitialised; it is valid until the name is taken again."""
+        """Return the uninitialized buffer of this name; the next call overwrites it."""
         taken = self._taken.get(name)
         if taken is not None and taken.shape == shape and taken.dtype == like.dtype:
             return taken
@@ -62,7 +62,7 @@ class Workspace:
 
 
 class Gradients:
-    """The gradients of weights by name; the next backward pass overwrites them."""
+    """The gradients of weights by name. The next backward pass overwrites them."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -71,7 +71,7 @@ class Gradients:
     def put(
         self, name: str, grad_output: Tensor, inputs: Tensor, *, bias: str = "", add: bool
     ) -> None:
-        """Set or add to the gradient of a matrix and of its bias, from that of its outputs."""
+        """Set or add to the gradient of a weight matrix and its bias, given that of its outputs."""
         found = self.by_name
         if add:
             found[name].addmm_(grad_output.T, inputs)
@@ -85,7 +85,7 @@ class Gradients:
 
 
 class LayerBackprop:
-    """One layer: `forward`, then `backward`, then `grad_rows` where it is needed."""
+    """One layer: call `forward`, then `backward`, then `grad_rows` if it is needed."""
 
     def __init__(self, layer: Powers) -> None:
         self.layer = layer
@@ -98,9 +98,9 @@ class LayerBackprop:
         masks: Masks | None = None,
         new: slice = ALL,
     ) -> Float[Tensor, "n units"]:
-        """The output of the layer; what the backward pass needs is kept.
+        """Return the output of the layer, and keep what the backward pass needs.
 
-        Only the ``new`` rows are computed; the outputs of the others are those of the last call.
+        Only the ``new`` rows are computed. The outputs of the others are those of the last call.
         """
         layer, n_rows, take = self.layer, rows.shape[0], self._workspace.take
         self._rows, self._input_mask = rows, _draw(rows, layer.input_dropout, masks)
@@ -124,14 +124,14 @@ class LayerBackprop:
         return self._hidden
 
     def grad_output_buffer(self, n_rows: int) -> Float[Tensor, "r units"]:
-        """Where `backward` expects the gradient of the layer's output."""
+        """Return the buffer in which `backward` expects the gradient of the layer's output."""
         if isinstance(self.layer, Sigmoids):
             shape = (n_rows, self._hidden.shape[1])
             return self._workspace.take("grad output", shape, self._hidden)
-        return _part(self._units, slice(n_rows))  # which nobody needs any more
+        return _part(self._units, slice(n_rows))  # no longer needed
 
     def backward(self, grad_output: Float[Tensor, "r units"], *, add: bool) -> None:
-        """From the gradient of the output, which is overwritten, to those of the weights."""
+        """Compute the gradients of the weights; ``grad_output`` is overwritten."""
         layer, n_rows = self.layer, grad_output.shape[0]
         kept = (self._hidden, self._units, self._sums, self._rows)
         hidden, units, sums, rows = (_part(values, slice(n_rows)) for values in kept)
@@ -146,7 +146,7 @@ class LayerBackprop:
         self.gradients.put("C", self._grad_sums, rows, bias="c", add=add)
 
     def grad_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
-        """After `backward`: the gradient of certain rows."""
+        """Return the gradient with respect to some rows, after `backward`."""
         gradient = torch.mm(self._grad_sums[which], self.layer.C, out=out)
         if self._input_mask is not None and len(mask := self._input_mask[which]):
             gradient[: len(mask)].mul_(mask)
@@ -154,9 +154,9 @@ class LayerBackprop:
 
 
 class MapBackprop:
-    """A map without autograd: `forward`, then `backward`, then `grad_rows` where it is needed.
+    """A map without autograd: call `forward`, then `backward`, then `grad_rows` if it is needed.
 
-    All of it lies in buffers that are reused for the next batch.
+    All buffers are reused for the next batch.
     """
 
     def __init__(self, map_: HighOrder | Stacked | Pressed) -> None:
@@ -179,9 +179,9 @@ class MapBackprop:
         masks: Masks | None = None,
         new: slice = ALL,
     ) -> Float[Tensor, "m d"]:
-        """The points of the new rows; what the backward pass needs is kept.
+        """Return the points of the new rows, and keep what the backward pass needs.
 
-        What was kept of the other rows by the last call stays, for a backward pass through all.
+        What the last call kept of the other rows stays, for a backward pass through all rows.
         """
         for layer in self._layers:
             rows = layer.forward(rows, masks, new)
@@ -189,9 +189,9 @@ class MapBackprop:
         return _part(self._hidden, new) @ self._projection().T
 
     def backward(self, gradient: Float[Tensor, "r d"], *, add: bool = False) -> None:
-        """From the gradient of the first points, once per forward pass, to `gradients`.
+        """Compute `gradients`, given the gradient of the first points; once per forward pass.
 
-        They are added to those of the last backward pass, or replace them.
+        The gradients are added to those of the last backward pass, or replace them.
         """
         n_rows = gradient.shape[0]
         self._own.put("projection", gradient, _part(self._hidden, slice(n_rows)), add=add)
@@ -203,7 +203,7 @@ class MapBackprop:
             top = layer
 
     def grad_rows(self, which: slice, out: Tensor | None = None) -> Float[Tensor, "w features"]:
-        """After `backward`: the gradient of certain rows."""
+        """Return the gradient with respect to some rows, after `backward`."""
         return self._layers[0].grad_rows(which, out)
 
     @property
@@ -224,7 +224,7 @@ class MapBackprop:
 
 
 def _part(values: Tensor, which: slice) -> Tensor:
-    """Some rows; of all rows no view is made, which takes as long as a small operation."""
+    """Index rows. All rows need no view, which costs as much as a small operation."""
     return values if which.stop in (None, values.shape[0]) and not which.start else values[which]
 
 

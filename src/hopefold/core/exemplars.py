@@ -1,4 +1,4 @@
-"""A handful of rows that stand in for all: where exemplars start, by class or regardless of it."""
+"""Initial exemplars: k-means centers of each class, or of all rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-#: Rounds of k-means after which many centres are good enough to compare rows with.
+#: Iterations of k-means for landmarks: rows are only compared with them, so few are enough.
 ROUNDS = 10
 
 
@@ -28,10 +28,10 @@ def kmeans_per_class(
     *,
     max_rows: int | None = None,
 ) -> tuple[Float[ndarray, "z features"], Int[ndarray, " z"]]:
-    """The k-means centres of each class in the input space, and their classes.
+    """Return the k-means centers of each class in the input space, and their classes.
 
-    Class k gets ``n_exemplars[k]`` centres. Rows are fetched one class at a time, at most
-    ``max_rows`` of them at random, so that memory stays bounded.
+    Class k gets ``n_exemplars[k]`` centers. The rows of one class are fetched at a time, and at
+    most ``max_rows`` of them at random, so memory use is bounded.
     """
     centres = []
     for label, n_centres in enumerate(n_exemplars):
@@ -53,20 +53,20 @@ def kmeans_centres(
     n_centres: int,
     random_state: np.random.RandomState,
 ) -> Float[ndarray, "z features"]:
-    """Many k-means centres of rows of any class, after a few rounds from random rows."""
+    """Return k-means centers of all rows, after a few iterations from random rows."""
     kmeans = KMeans(n_centres, init="random", n_init=1, max_iter=ROUNDS, random_state=random_state)
     return _centres(kmeans, _with_short_indices(rows))
 
 
 def _centres(kmeans: KMeans, rows: Any) -> Float[ndarray, "z features"]:
-    with warnings.catch_warnings():  # rows that are all alike make centres that are alike
+    with warnings.catch_warnings():  # identical rows have identical centers
         warnings.simplefilter("ignore", ConvergenceWarning)
         centres: ndarray = kmeans.fit(rows).cluster_centers_
     return centres
 
 
 def _with_short_indices(rows: Any) -> Any:
-    """scikit-learn's k-means takes 32-bit indices alone; those of a few rows always fit."""
+    """Cast sparse indices to 32 bits, which scikit-learn's k-means requires."""
     if isinstance(rows, np.ndarray) or rows.indices.dtype == np.int32:
         return rows
     short = rows.copy()

@@ -1,12 +1,12 @@
-"""Which products of features a map is made of: the terms of its polynomial, and the largest ones.
+"""Feature interactions of a map: the terms of its polynomial, and the largest coefficients.
 
-A coordinate of HOPE is a polynomial in the features, y_s = Σ_f P_sf (A_f·x + a_f)^O. Multiplied
-out, the product of the features i₁ ≤ … ≤ i_d, with d ≤ O, has one coefficient in each coordinate:
-the entry of the symmetric tensor of eq. 3, with all entries of the same product taken together,
+A coordinate of HOPE is a polynomial in the features, y_s = Σ_f P_sf (A_f·x + a_f)^O. After
+expansion, the product of the features i₁ ≤ … ≤ i_d, with d ≤ O, has one coefficient per coordinate:
+the entry of the symmetric tensor of eq. 3, summed over all permutations of the indices,
 
     O! / ((O−d)! Π_i k_i!) · Σ_f P_sf a_f^(O−d) A_f,i₁ … A_f,i_d,
 
-where k_i is how often the feature i is among them. A term is written as the tuple of its features.
+where k_i is the multiplicity of feature i. A term is represented as the tuple of its features.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from hopefold.core.threads import one_thread
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: A product of features: their numbers in ascending order, a number as often as it is a factor.
+#: A product of features: column indices in ascending order, repeated for powers.
 Term = tuple[int, ...]
 
-#: Multiplications that a search may take for the terms of one degree: some twenty seconds. 60
-#: features of degree 6 and 1,200 powers are within it, and so are 784 of degree 3.
+#: Upper bound on the multiplications of a search among the terms of one degree: about 20 seconds.
+#: All terms of 60 features at degree 6 with 1,200 powers fit in it, and of 784 at degree 3.
 WORK = 2e11
 
-#: A shorter way of a unit is none: its slope is that at its end.
+#: Below this distance from a₀, the mean derivative of a sigmoid is replaced by its derivative.
 STILL = 1e-5
 
-#: Numbers that are held at once: 32 MB of float64.
+#: Number of values that are held in memory at once: 32 MB of float64.
 BLOCK = 2**22
 
 
 @dataclass(frozen=True)
 class Polynomial:
-    """y_s = Σ_f P_sf (A_f·x + a_f)^O, in float64; the 1 that the paper appends to x is in a."""
+    """y_s = Σ_f P_sf (A_f·x + a_f)^O in float64; ``a`` is the weight of the paper's constant 1."""
 
     P: Float[Tensor, "d factors"]
     A: Float[Tensor, "factors features"]
@@ -52,25 +52,25 @@ class Polynomial:
     def in_units(
         self, factor: Float[Tensor, " features"], offset: Float[Tensor, " features"]
     ) -> Polynomial:
-        """The same values as a function of z, where x = z · factor + offset."""
+        """Return the same function of z, where x = z · factor + offset."""
         return replace(self, A=self.A * factor, a=self.a + self.A @ offset)
 
     def at(self, x: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
-        """Its values at some rows."""
+        """Evaluate the polynomial at each row."""
         return (x @ self.A.T + self.a) ** self.order @ self.P.T
 
     @property
     def constant(self) -> Float[Tensor, " d"]:
-        """What it is at x = 0: the term of no feature."""
+        """Return the value at x = 0: the constant term."""
         return self.P @ self.a**self.order
 
 
 def polynomial_of(
     map_: HighOrder, derivatives: Float[Tensor, " units"] | None = None
 ) -> Polynomial:
-    r"""HOPE's polynomial, or that of S-HOPE with its sigmoids replaced by straight lines.
+    r"""Return HOPE's polynomial, or that of S-HOPE with its sigmoids linearized.
 
-    With unit k's derivative σ'(a_k), see `sigmoid_derivatives`, P is
+    With the derivative σ'(a_k) of unit k (see `sigmoid_derivatives`), P is
     :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
     """
     P, C, c = (weights.detach().double() for weights in (map_.P, map_.C, map_.c))
@@ -85,10 +85,10 @@ def sigmoid_derivatives(
     x: Float[Tensor, "n features"],
     middle: Float[Tensor, " features"] | None = None,
 ) -> Float[Tensor, "n units"]:
-    """σ' of the units of S-HOPE at some rows; or its mean on the way of a unit from the middle.
+    """Return σ' of the units of S-HOPE at each row, or its mean between ``middle`` and the row.
 
-    The mean is (σ(a) − σ(a₀)) / (a − a₀): the line through both ends, on which nothing is lost. At
-    the row itself, a unit that has done its work is flat, and tells nothing of it.
+    The mean is (σ(a) − σ(a₀)) / (a − a₀): the line through both ends, so the linearization is exact
+    there. At the row itself, a saturated unit has a derivative near 0 and would not contribute.
     """
     inputs = inputs_of_units(map_, x)
     units = inputs.sigmoid()
@@ -104,22 +104,22 @@ def sigmoid_derivatives(
 def inputs_of_units(
     map_: SigmoidHighOrder, x: Float[Tensor, "n features"]
 ) -> Float[Tensor, "n units"]:
-    """What the sigmoids of S-HOPE are given, in float64."""
+    """Return the inputs of the sigmoids of S-HOPE, in float64."""
     return units_of(map_).at(x) + map_.b
 
 
 def units_of(map_: HighOrder) -> Polynomial:
-    """The coordinates of HOPE; of S-HOPE the inputs of its sigmoids, but for b."""
+    """Return the coordinates of HOPE, or the inputs of the sigmoids of S-HOPE without b."""
     upper = map_.W if isinstance(map_, SigmoidHighOrder) else map_.P
     W, C, c = (weights.detach().double() for weights in (upper, map_.C, map_.c))
     return Polynomial(W, C, c, map_.order)
 
 
 class Largest(NamedTuple):
-    """The terms of the largest coefficients, by their norm over the coordinates, largest first.
+    """The terms with the largest coefficients, sorted by their norm over the coordinates.
 
-    ``searched`` says for each degree how many features the terms are exact among: all of them,
-    unless products of others would have taken too long and could not be ruled out either.
+    ``searched`` is, for each degree, the number of features among which the result is exact: all of
+    them, unless the search was too expensive and other features could not be ruled out.
     """
 
     terms: tuple[Term, ...]
@@ -128,14 +128,14 @@ class Largest(NamedTuple):
 
 
 def coefficients(polynomial: Polynomial, terms: Sequence[Term]) -> Float[Tensor, "terms d"]:
-    """The coefficients of some terms in each coordinate."""
+    """Return the coefficients of terms in each coordinate."""
     return powers_of_terms(polynomial, terms) @ polynomial.P.T
 
 
 def powers_of_terms(
     polynomial: Polynomial, terms: Sequence[Term]
 ) -> Float[Tensor, "terms factors"]:
-    """What each power (A_f·x + a_f)^O has of some terms."""
+    """Return the part of each power (A_f·x + a_f)^O in the coefficients of the terms."""
     A, a, order = polynomial.A, polynomial.a, polynomial.order
     parts = A.new_empty(len(terms), len(a))
     for degree, places in _by_degree(terms).items():
@@ -147,7 +147,7 @@ def powers_of_terms(
 
 
 def monomials(x: Float[Tensor, "n features"], terms: Sequence[Term]) -> Float[Tensor, "n terms"]:
-    """The products of features of each row."""
+    """Evaluate products of features at each row."""
     values = x.new_empty(len(terms), len(x))
     for degree, places in _by_degree(terms).items():
         features = torch.tensor([terms[place] for place in places]).reshape(len(places), degree)
@@ -156,10 +156,10 @@ def monomials(x: Float[Tensor, "n features"], terms: Sequence[Term]) -> Float[Te
 
 
 def squared_slices(polynomial: Polynomial) -> Float[Tensor, " features"]:
-    r"""For each feature, the squares of all entries of the tensor that it takes part in.
+    r"""For each feature, sum the squares of all tensor entries that contain it.
 
-    :math:`\sum_s \sum_{fg} P_{sf} P_{sg} A_{fi} A_{gi} (A_f \cdot A_g + a_f a_g)^{O-1}`: all the
-    other O−1 places are summed over in closed form, the constant being one more feature.
+    :math:`\sum_s \sum_{fg} P_{sf} P_{sg} A_{fi} A_{gi} (A_f \cdot A_g + a_f a_g)^{O-1}`: the sum
+    over the other O−1 indices is in closed form, with the constant as one more feature.
     """
     P, A, a = polynomial.P, polynomial.A, polynomial.a
     others = (A @ A.T + torch.outer(a, a)) ** (polynomial.order - 1)
@@ -169,12 +169,12 @@ def squared_slices(polynomial: Polynomial) -> Float[Tensor, " features"]:
 def largest_terms(
     polynomial: Polynomial, top: int, degrees: Sequence[int], *, work: float = WORK
 ) -> Largest:
-    """The ``top`` terms of these degrees with the largest coefficients, of all that there are.
+    """Return the ``top`` terms of the given degrees with the largest coefficients.
 
-    Terms are gone through a block at a time, and only the largest so far are kept. Features that
-    the polynomial leans on come first. Where all the products of a degree are more than ``work``
-    allows, only those of the first features are gone through; the others are left out, and it is
-    said so (``searched``) unless their slices of the tensor are too small to hold a larger term.
+    Terms are enumerated in blocks, and only the largest ones are kept. Features with large tensor
+    slices come first. If a degree has more terms than ``work`` allows, only terms of the first
+    features are enumerated. Then ``searched`` is the number of these features, unless the slices of
+    the other features are too small to contain a larger term.
     """
     slices = squared_slices(polynomial)
     ranked = slices.argsort(descending=True, stable=True)
@@ -190,7 +190,7 @@ def largest_terms(
     found = [tuple(sorted(ranked[list(term)].tolist())) for term in best.terms]
     values = coefficients(polynomial, found)
     order = sorted(range(len(found)), key=lambda k: (-float(values[k].norm()), found[k]))
-    # O! entries of the tensor at the most are one term, and a feature's slice has an Oth of them
+    # a term is at most O! tensor entries, of which a feature's slice has at least a share 1/O
     most = math.sqrt(polynomial.order * math.factorial(polynomial.order))
     least = float(values[order[-1]].norm()) if len(found) == top else 0.0
     searched = {
@@ -203,7 +203,7 @@ def largest_terms(
 
 
 class _Best:
-    """The largest terms so far."""
+    """The largest terms found so far."""
 
     def __init__(self, top: int) -> None:
         self._top = top
@@ -231,10 +231,10 @@ class _Best:
 def _blocks_of_terms(
     polynomial: Polynomial, size: int, degree: int, best: _Best
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Terms of the first features that are larger than the least of the best ones, by blocks.
+    """Yield terms of the first features that are larger than the smallest of the best, by blocks.
 
-    A term is some features, then the last but one, then the last: one matrix product for all terms
-    that have the last but one in common.
+    A term consists of a head, then its last feature but one, then its last feature. One matrix
+    product covers all terms with the same last feature but one.
     """
     A, order = polynomial.A[:, :size], polynomial.order
     weights = polynomial.P * polynomial.a ** (order - degree) * math.perm(order, degree)
@@ -271,9 +271,9 @@ def _larger(
 
 
 def _multisets(size: int, length: int) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
-    """All ascending tuples of so many of the first numbers, those of smaller last ones first.
+    """Return all ascending tuples of ``length`` numbers below ``size``, sorted by the last number.
 
-    With each the product of the factorials of how often its numbers are in it.
+    The second result is the product of the factorials of the multiplicities in each tuple.
     """
     tuples, repeats = torch.zeros(1, 0, dtype=torch.long), torch.ones(1, dtype=torch.float64)
     for done in range(length):
@@ -288,7 +288,7 @@ def _multisets(size: int, length: int) -> tuple[Int[Tensor, "n length"], Float[T
 def _multiplied(
     columns: Float[Tensor, "features n"], features: Int[Tensor, "terms degree"]
 ) -> Float[Tensor, "terms n"]:
-    """For each term the product of its features' rows."""
+    """Multiply the columns of the features of each term."""
     product = columns.new_ones(len(features), columns.shape[1])
     for place in range(features.shape[1]):
         product *= columns[features[:, place]]
@@ -296,7 +296,7 @@ def _multiplied(
 
 
 def _affordable(n_features: int, degree: int, n_weights: int, work: float) -> int:
-    """Of how many features all products of the degree can be gone through."""
+    """Return the largest number of features of which all terms of the degree can be enumerated."""
     size = n_features
     while size > 1 and math.comb(size + degree - 1, degree) * n_weights > work:
         size -= 1
@@ -304,13 +304,13 @@ def _affordable(n_features: int, degree: int, n_weights: int, work: float) -> in
 
 
 def _orders(order: int, term: Term) -> int:
-    """How many entries of the tensor are this term."""
+    """Return the number of tensor entries that belong to a term."""
     repeated = math.prod(map(math.factorial, Counter(term).values()))
     return math.perm(order, len(term)) // repeated
 
 
 def _by_degree(terms: Sequence[Term]) -> dict[int, list[int]]:
-    """The places of the terms of each degree."""
+    """Group the indices of terms by their degree."""
     places: dict[int, list[int]] = {}
     for place, term in enumerate(terms):
         places.setdefault(len(term), []).append(place)

@@ -1,4 +1,4 @@
-"""Squared distances, and the kernels that make similarities of them: Student and Gaussian."""
+"""Squared distances, and kernels that map them to similarities: Student and Gaussian."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-#: Up to so many coordinates, differences are quicker than a product, and exact.
+#: Up to this number of coordinates, differences are faster than a matrix product, and exact.
 FEW_COORDINATES = 2
 
 
 def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
-    """‖aᵢ − bⱼ‖², never below zero: of few coordinates as it is written, else by one product.
+    """Return ‖aᵢ − bⱼ‖², never negative: by differences if d is small, else by a product.
 
-    For the product, both sides are moved to the centre of b first: in float32 the expansion
-    a² + b² − 2ab loses digits when the points lie far from the origin.
+    For the matrix product, both sides are centered at the mean of b: in float32 the expansion
+    a² + b² − 2ab loses digits when the points are far from the origin.
     """
     if 0 < a.shape[1] <= FEW_COORDINATES:
         differences = a.T[:, :, None] - b.T.contiguous()[:, None]
@@ -31,10 +31,10 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
 
 
 def log_student(squared: Tensor) -> Tensor:
-    """Log 1/(1 + d)."""
+    """Return log 1/(1 + d)."""
     return -torch.log1p(squared)
 
 
 def log_gaussian(squared: Tensor) -> Tensor:
-    """Log exp(−d)."""
+    """Return log exp(−d)."""
     return -squared

@@ -1,6 +1,6 @@
 """The maps x → y: linear, high-order (HOPE), sigmoid high-order (S-HOPE), stacked and deep.
 
-What high-order maps are made of is in `layers`, the gradients of high-order maps in `backprop`.
+The layers of high-order maps are in `layers`, their gradients in `backprop`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Linear(nn.Module):
-    """y = P x. No bias: distances do not see it."""
+    """y = P x. There is no bias, since distances do not depend on it."""
 
     def __init__(self, n_features: int, n_components: int) -> None:
         super().__init__()
@@ -38,12 +38,12 @@ class Linear(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """The projection; there is nothing to drop."""
+        """Return the projection. Masks are ignored."""
         return x @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw a random projection in which the rows ``x`` spread to standard deviation 1."""
+        """Initialize a random projection that has standard deviation 1 on the rows ``x``."""
         self.P.normal_(generator=generator)
         self.P.div_(spread_of(self(x)))
 
@@ -59,29 +59,29 @@ class HighOrder(Powers):
 
     @property
     def layers(self) -> list[Powers]:
-        """What leads to the units that P projects, the first layer first: the map is one layer."""
+        """The layers below the projection P, from the first to the last: here, this map itself."""
         return [self]
 
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """Eq. 4, and with sigmoids eq. 5; with masks, thinned at random."""
+        """Apply eq. 4, or eq. 5 with sigmoids; with masks, apply dropout."""
         return self.hidden(x, masks) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights such that the rows ``x`` spread to standard deviation 1."""
+        """Initialize random weights so that the points of ``x`` have standard deviation 1."""
         self.start_units(x, generator)
         self.P.normal_(generator=generator)
         self.P.div_(spread_of(self(x)))
 
 
 class Products(HighOrder):
-    """HOPE on its way: y = P Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾), eq. 3, a product of O different sums for a unit.
+    """HOPE during training: y = P Π_o (C⁽ᵒ⁾x + c⁽ᵒ⁾), eq. 3, units are products of O sums.
 
-    A product of O sums is a sum of 2^(O-1) powers, so that in the end `as_powers` gives the map of
-    eq. 4 with ``n_factors`` powers. Those that are left over, as products need that many each, are
-    powers from the start. C holds C⁽¹⁾ … C⁽ᴼ⁾ below each other, then the left-over factors.
+    A product of O sums is a sum of 2^(O-1) powers, so `as_powers` can convert the result to the map
+    of eq. 4 with ``n_factors`` powers. If ``n_factors`` is not a multiple of 2^(O-1), the remaining
+    units are powers. C holds C⁽¹⁾ … C⁽ᴼ⁾ stacked vertically, then the factors of these powers.
     """
 
     def __init__(
@@ -94,20 +94,20 @@ class Products(HighOrder):
 
     @property
     def n_factors(self) -> int:
-        """How many polynomial units there are: products, and powers that are left over."""
+        """Number of polynomial units: products and remaining powers."""
         return self.P.shape[1]
 
     def multiply(
         self, sums: Float[Tensor, "n sums"], out: Tensor | None = None
     ) -> Float[Tensor, "n units"]:
-        """A product of O weighted sums of features each, then powers."""
+        """Return products of O weighted sums of features, then the remaining powers."""
         multiplied, left = self._apart(sums.T)
         return torch.cat([reduce(torch.mul, multiplied).T, left.T**self.order], dim=1, out=out)
 
     def backward_multiply(
         self, sums: Float[Tensor, "n sums"], gradient: Float[Tensor, "n units"]
     ) -> Float[Tensor, "n sums"]:
-        """The gradient to the sums, from that to the units; it takes the place of the sums."""
+        """Return the gradient with respect to the sums; it overwrites the sums."""
         (multiplied, left), gradient = self._apart(sums.T), gradient.T
         product_gradient(multiplied, gradient[: self.n_products])
         power_derivative(left, self.order).mul_(gradient[self.n_products :])
@@ -115,7 +115,7 @@ class Products(HighOrder):
 
     @torch.no_grad()
     def as_powers(self) -> HighOrder:
-        """The same function as a sum of powers.
+        """Return the same function as a sum of powers.
 
         By the polarisation identity 2^(O-1) O! u₁u₂…u_O = Σ_s s₂…s_O (u₁ + s₂u₂ + … + s_O u_O)^O,
         over all signs s.
@@ -135,7 +135,7 @@ class Products(HighOrder):
         return map_
 
     def _apart(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows of C, or what comes of them: O blocks, one for each place, and the left-over."""
+        """Split rows of C, or values per row of C: O blocks, then the remaining powers."""
         cut = self.order * self.n_products
         return rows[:cut].reshape(self.order, self.n_products, *rows.shape[1:]), rows[cut:]
 
@@ -152,7 +152,7 @@ class SigmoidHighOrder(Sigmoids, HighOrder):
         n_units: int,
         **dropout: float,
     ) -> None:
-        # P before W and b: files and checkpoints know the weights in this order.
+        # P before W and b: files and checkpoints store the weights in this order.
         HighOrder.__init__(self, n_features, n_components, order, n_factors, **dropout)
         self.W = weights(n_units, n_factors)
         self.b = weights(n_units)
@@ -160,10 +160,10 @@ class SigmoidHighOrder(Sigmoids, HighOrder):
 
 
 class Stacked(nn.Module):
-    """S-HOPE with several layers: h ← σ(W (Ch + c)^O + b), from h = x on, and y = P h.
+    """S-HOPE with several layers: h ← σ(W (Ch + c)^O + b), starting from h = x, and y = P h.
 
-    The last layer and P are an S-HOPE map of what the layers below it give. Only features are
-    dropped as inputs, polynomial units in every layer.
+    The last layer and P are an S-HOPE map of the output of the layers below. Input dropout applies
+    to the features only, dropout of polynomial units to every layer.
     """
 
     def __init__(
@@ -188,18 +188,18 @@ class Stacked(nn.Module):
 
     @property
     def layers(self) -> list[Powers]:
-        """What leads to the units that P projects, the first layer first."""
+        """The layers below the projection P, from the first to the last."""
         return [*self.below, self.top]
 
     @property
     def P(self) -> nn.Parameter:  # noqa: N802
-        """The projection of the last layer's units."""
+        """The projection matrix of the last layer."""
         return self.top.P
 
     def hidden(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n units"]:
-        """The sigmoid units of the last layer."""
+        """Return the sigmoid units of the last layer."""
         for layer in self.layers:
             x = layer.hidden(x, masks)
         return x
@@ -207,12 +207,12 @@ class Stacked(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """The projection of the last layer; with masks, thinned at random."""
+        """Return the projection of the last layer; with masks, apply dropout."""
         return self.hidden(x, masks) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights layer by layer, each for what the layers below it give."""
+        """Initialize random weights layer by layer, each on the output of the layers below."""
         for layer in self.layers[:-1]:
             layer.start_units(x, generator)
             x = layer.hidden(x)
@@ -220,10 +220,10 @@ class Stacked(nn.Module):
 
 
 class Pressed(nn.Module):
-    """A map on its way, with spare coordinates above the plane that are pressed flat.
+    """A map during training, with spare coordinates whose scale is annealed to 0.
 
-    y = (P h, height · R h), with h the hidden units of the map. Classes that would block each
-    other's way in the plane pass each other while there is height; at height 0 the map is left.
+    y = (P h, height · R h), with h the hidden units of the map. The spare coordinates let classes
+    move past each other that would block each other in the plane. At height 0 only the map is left.
     """
 
     def __init__(self, map_: HighOrder | Stacked, n_spare: int) -> None:
@@ -235,25 +235,25 @@ class Pressed(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n more"]:
-        """The coordinates of the map, then the spare ones as high as they still are."""
+        """Return the coordinates of the map, then the spare coordinates times their height."""
         return self.map.hidden(x, masks) @ self.projection().T
 
     def projection(self) -> Float[Tensor, "more units"]:
-        """P, and R below it as high as the spare coordinates still are."""
+        """Return P stacked on height · R."""
         return torch.cat([self.map.P, self.height * self.R])
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw spare coordinates that spread to deviation 1, as those of the started map do."""
+        """Initialize spare coordinates with standard deviation 1, as in the initialized map."""
         self.R.normal_(generator=generator)
         self.R.div_(spread_of(self.map.hidden(x) @ self.R.T))
 
 
 class Deep(nn.Module):
-    """Layers of sigmoids, then a projection: h ← tanh(W h + b), y = P h.
+    """Layers of tanh units, then a projection: h ← tanh(W h + b), y = P h.
 
-    tanh(u) = 2σ(2u) − 1: the same functions as with σ, whose shift and factor fold into the next
-    layer, but units are centred at 0, and gradients do not all push one way.
+    tanh(u) = 2σ(2u) − 1, so the set of functions is the same as with σ: shift and factor fold into
+    the next layer. But the units are centered at 0, and gradients do not all have the same sign.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class Deep(nn.Module):
         *,
         depth: int | None = None,
     ) -> Float[Tensor, "n units"]:
-        """The units of the layer at this depth; by default, of the last one."""
+        """Return the units of the layer at this depth; by default, of the last layer."""
         units = drop(x, self.input_dropout, masks)
         for W, b in list(zip(self.W, self.b, strict=True))[:depth]:
             units = drop(torch.tanh(torch.addmm(b, units, W.T)), self.dropout, masks)
@@ -289,12 +289,12 @@ class Deep(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """The projection of the last layer; with masks, thinned at random."""
+        """Return the projection of the last layer; with masks, apply dropout."""
         return self.hidden(x, masks) @ self.P.T
 
     @torch.no_grad()
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw random weights: the inputs of a unit have mean 0, those of a layer spread 1."""
+        """Initialize random weights: inputs of each unit have mean 0, overall deviation is 1."""
         for depth in range(len(self.W)):
             self.start_layer(depth, x, generator)
         self.start_projection(x, generator)
@@ -303,18 +303,18 @@ class Deep(nn.Module):
     def start_layer(
         self, depth: int, x: Float[Tensor, "n features"], generator: torch.Generator
     ) -> None:
-        """Draw the weights of one layer, given the layers below it."""
+        """Initialize the weights of one layer, given the layers below."""
         start_layer(self.W[depth], self.b[depth], self.hidden(x, depth=depth), generator)
 
     @torch.no_grad()
     def start_projection(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Draw a projection of the last layer in which the rows ``x`` spread to deviation 1."""
+        """Initialize a projection of the last layer with standard deviation 1 on the rows ``x``."""
         self.P.normal_(generator=generator)
         self.P.div_(spread_of(self(x)))
 
 
 class EncoderDecoder(nn.Module):
-    """A deep map, and a deep way back from it."""
+    """An autoencoder: a deep map (encoder) and a deep decoder."""
 
     def __init__(
         self,
@@ -334,24 +334,24 @@ class EncoderDecoder(nn.Module):
     def forward(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n d"]:
-        """The way there."""
+        """Return the embedding."""
         points: Tensor = self.encoder(x, masks)
         return points
 
     def reconstruct(
         self, x: Float[Tensor, "n features"], masks: Masks | None = None
     ) -> Float[Tensor, "n features"]:
-        """There and back."""
+        """Encode and decode."""
         restored: Tensor = self.decoder(self(x, masks))
         return restored
 
     def start(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Random weights; what comes back spreads as the rows ``x`` do."""
+        """Initialize random weights; reconstructions have the same spread as the rows ``x``."""
         self.encoder.start(x, generator)
         self.start_decoder(x, generator)
 
     @torch.no_grad()
     def start_decoder(self, x: Float[Tensor, "n features"], generator: torch.Generator) -> None:
-        """Random weights of the way back, for the points where the encoder puts ``x``."""
+        """Initialize the decoder at random, for the embedding of ``x``."""
         self.decoder.start(self.encoder(x), generator)
         self.decoder.P.mul_(spread_of(x))

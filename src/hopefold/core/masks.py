@@ -1,4 +1,4 @@
-"""What is dropped at random in training: some values of the rows of a batch."""
+"""Dropout masks for the rows of a batch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch import Tensor
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-#: Places on a strip at which a mask may begin.
+#: Number of offsets in a strip at which a mask can begin.
 PLACES = 2**20
 
-#: No rate is higher: something must be left to be enlarged.
+#: The largest dropout rate.
 HIGHEST = 1 - 2**-16
 
 
 class MaskSampler:
-    """Masks for all batches of a run, cut at random places from long strips of zeros and ones.
+    """Dropout masks for all batches of a run, cut at random offsets from long strips.
 
-    Random numbers are what masks cost, so they are drawn once and used again: two batches may share
-    values of a strip, but hardly ever for the same values of the same rows. The ones are enlarged,
-    so that the mean is 1.
+    Most of the cost of a mask is its random numbers. They are drawn once per strip and reused:
+    masks of two batches may share values, but rarely for the same values of the same rows. Ones are
+    scaled so that the mean is 1 (inverted dropout).
     """
 
     def __init__(self, seed: int, device: torch.device | str = "cpu") -> None:
@@ -32,11 +32,11 @@ class MaskSampler:
         self._strips: dict[float, Tensor] = {}
 
     def masks(self, seed: int, n_rows: int, places: Int[Tensor, " p"] | None = None) -> Masks:
-        """Masks for a batch of so many rows, or for some of them; the seed alone decides."""
+        """Return the masks of a batch, or of some of its rows; the seed determines them."""
         return Masks(self, self._generator.manual_seed(seed), n_rows, places)
 
     def cut(self, n_values: int, rate: float, generator: torch.Generator) -> Tensor:
-        """So many values from a place that the generator chooses; part of the strip, not a copy."""
+        """Return a view of ``n_values`` of the strip, at an offset drawn from the generator."""
         strip = self._strips.get(rate)
         if strip is None or len(strip) < n_values + PLACES:
             strip = self._strips[rate] = self._draw(n_values + PLACES, min(rate, HIGHEST))
@@ -51,9 +51,9 @@ class MaskSampler:
 
 @dataclass(frozen=True)
 class Masks:
-    """Masks for the rows of a batch, or for those at some places of it.
+    """Dropout masks for the rows of a batch, or for those at ``places`` in it.
 
-    What a map is given below these rows, the exemplars, is not masked.
+    Exemplars, which follow these rows in the input of a map, are not masked.
     """
 
     sampler: MaskSampler
@@ -63,19 +63,19 @@ class Masks:
 
     @property
     def n_here(self) -> int:
-        """Rows that are here."""
+        """Number of rows in this process."""
         return self.n_rows if self.places is None else len(self.places)
 
     def normal(self, *shape: int) -> Tensor:
-        """Normal random numbers of a shape, for each row that is here."""
+        """Draw standard normal numbers of a shape, for each row in this process."""
         device = self.generator.device
         drawn = torch.randn((self.n_rows, *shape), generator=self.generator, device=device)
         return drawn if self.places is None else drawn[self.places]
 
     def draw(self, values: Tensor, rate: float) -> Tensor:
-        """Zeros for the share of the values to be dropped; the others are such that the mean is 1.
+        """Return a mask: 0 for dropped values, the others scaled so that the mean is 1.
 
-        Not to be written to.
+        The mask is shared and must not be modified.
         """
         values = values[: self.n_here]
         if self.places is None:
@@ -86,7 +86,7 @@ class Masks:
 
 
 def drop(values: Tensor, rate: float, masks: Masks | None) -> Tensor:
-    """Set a random share of the values to zero and enlarge the rest, so that the mean stays."""
+    """Apply dropout: zero a random share of the values and scale up the others."""
     if masks is None or rate == 0:
         return values
     dropped = values[: masks.n_here] * masks.draw(values, rate)

@@ -1,6 +1,6 @@
-"""What keeps neighbours: affinities of t-SNE, among rows and to landmarks; NCA, the large margin.
+"""Objectives that preserve neighbors: t-SNE affinities, among rows or to landmarks; NCA; LMNN.
 
-As in `objectives`, weights are one a row, and every formula has a slow twin in tests/oracles.py.
+As in `objectives`, there is one weight per row, and tests/oracles.py has a loop version of each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hopefold.core.objectives import (
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: Halvings of the interval in which the width of a Gaussian is sought.
+#: Bisection steps in the search for the width of a Gaussian.
 HALVINGS = 30
 
 
@@ -34,7 +34,7 @@ def miss_neighbors(
     *,
     log_kernel: Kernel,
 ) -> Float[Tensor, ""]:
-    r"""How often a neighbour drawn at random is of another class (NCA).
+    r"""Return the expected error of a neighbor drawn at random (NCA).
 
     :math:`1 - \frac1n \sum_i w_i \sum_{j \ne i: L_j = L_i} q_{j|i}`, with q the kernel over all
     other points of the batch. Costs O(n²), and is not a sum over rows.
@@ -42,7 +42,7 @@ def miss_neighbors(
     misses = labels[:, None] != labels[None, :]
     misses.fill_diagonal_(True)
     q = log_similarities(y, log_kernel).softmax(dim=1)
-    hits = q.masked_fill(misses, 0).sum(dim=1)  # one row alone: no q, no hit
+    hits = q.masked_fill(misses, 0).sum(dim=1)  # a single row has no neighbors
     return 1 - weighted_mean(hits, weights)
 
 
@@ -73,7 +73,7 @@ def large_margin(
 def match_affinities(
     y: Float[Tensor, "n d"], affinities: Float[Tensor, "n n"]
 ) -> Float[Tensor, ""]:
-    r"""Give pairs of points the similarities that are asked for (t-SNE).
+    r"""Match the similarities of pairs of points to the given affinities (t-SNE).
 
     :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`, with q the Student
     kernel normalised over all pairs of the batch. Costs O(n²), and is not a sum over rows.
@@ -91,7 +91,7 @@ def affinity_loss_and_gradient(
     """
     similarity = squared_distances(y, y).add_(1).reciprocal_()
     similarity.fill_diagonal_(0)
-    tiny = torch.finfo(y.dtype).tiny  # one row alone: no pair
+    tiny = torch.finfo(y.dtype).tiny  # a single row has no pairs
     q = similarity / similarity.sum().clamp_min(tiny)
     loss = torch.xlogy(affinities, affinities / q.clamp_min(tiny)).sum()
     pull = similarity.mul_(affinities - q).mul_(4)
@@ -102,7 +102,7 @@ def affinity_loss_and_gradient(
 def landmark_loss_and_gradient(
     y: Float[Tensor, "n d"], landmarks: Float[Tensor, "z d"], affinities: Float[Tensor, "n z"]
 ) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"], Float[Tensor, "z d"]]]:
-    r"""Give points the similarities to landmarks that are asked for, row by row; with gradients.
+    r"""Match the similarities of points to landmarks to the given affinities; return gradients.
 
     :math:`\frac1n \sum_i \mathrm{KL}(p_i \Vert q_i)`, with q the Student kernel over all
     landmarks: ∂ℓ/∂d_ij = (p_ij − q_ij) W_ij / n. Costs O(n z), and is a sum over points.
@@ -117,10 +117,10 @@ def landmark_loss_and_gradient(
 
 @torch.no_grad()
 def input_affinities(x: Float[Tensor, "n features"], perplexity: float) -> Float[Tensor, "n n"]:
-    r"""The similarities of rows that t-SNE asks for: symmetric, summing to 1.
+    r"""Return the affinities of rows in t-SNE: symmetric, with sum 1.
 
-    :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`, each row's Gaussian as wide as `precisions` says.
-    Fewer rows than the perplexity asks for have half of the others for neighbours.
+    :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2n`, with Gaussians of the precision from `precisions`. If
+    there are fewer rows than the perplexity requires, half of the other rows count as neighbors.
     """
     squared = squared_distances(x, x).fill_diagonal_(torch.inf)
     p = neighbor_shares(squared, precisions(squared, min(perplexity, (len(x) - 1) / 2)))
@@ -130,13 +130,13 @@ def input_affinities(x: Float[Tensor, "n features"], perplexity: float) -> Float
 
 @torch.no_grad()
 def precisions(squared: Float[Tensor, "n m"], perplexity: float) -> Float[Tensor, "n 1"]:
-    """How narrow the Gaussian of each row is if its neighbours have the entropy log(perplexity).
+    """Return the precision of each row's Gaussian, whose entropy is log(perplexity).
 
-    Found by halving, from squared distances; a neighbour that is infinitely far is none.
+    Found by bisection on squared distances; neighbors at infinite distance are ignored.
     """
     wanted = torch.log(torch.tensor(perplexity, dtype=squared.dtype))
     middle = squared[squared.isfinite()].mean()
-    if not middle > 0:  # all rows are alike, or there is one only
+    if not middle > 0:  # all rows are equal, or there is only one
         middle = torch.ones_like(middle)
     low = squared.new_full((len(squared), 1), -20.0)  # of log(precision)
     high = torch.full_like(low, 20.0)
@@ -152,5 +152,5 @@ def precisions(squared: Float[Tensor, "n m"], perplexity: float) -> Float[Tensor
 def neighbor_shares(
     squared: Float[Tensor, "n m"], precisions: Float[Tensor, "n 1"]
 ) -> Float[Tensor, "n m"]:
-    """The shares of its neighbours in a row's Gaussian."""
+    """Return the probabilities of each row's neighbors under its Gaussian."""
     return (squared * -precisions).softmax(dim=1)

@@ -1,8 +1,8 @@
-"""What the references say of a point: the Student kernel's mass a class, or a vote of the nearest.
+"""Classification of points by references: the Student kernel's mass per class, or a k-NN vote.
 
-The vote has one rule more than usual: **among tied classes the one with the nearest reference
-wins.** Five votes among two exemplars a class tie 2-2-1 almost always, and ties broken by label
-would turn a map of 4 % error into one of 40 %.
+The vote breaks ties differently from scikit-learn: **among tied classes the one with the nearest
+reference wins.** Five votes among two exemplars per class are almost always a 2-2-1 tie, and
+breaking ties by label would turn an error of 4 % into one of 40 %.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Rows times references that may be compared at once: 8 MB of float64.
+#: Number of row-reference pairs that are compared at once: 8 MB of float64.
 CHUNK = 1_000_000
 
-#: What the nearest reference adds to its class's votes: less than a vote, so it decides ties only.
+#: Bonus in votes of the nearest reference: less than a vote, so it only breaks ties.
 TIE_BONUS = 1e-3
 
 
 def nearest(
     points: Float[ndarray, "n d"], references: Float[ndarray, "r d"], n_neighbors: int
 ) -> tuple[Float[ndarray, "n k"], Int[ndarray, "n k"]]:
-    """Distances to the nearest references, in ascending order, and which they are."""
+    """Return the distances to the nearest references in ascending order, and their indices."""
     return _search(references, n_neighbors)(points)
 
 
 def _search(references: ndarray, n_neighbors: int) -> Callable[[ndarray], tuple[ndarray, ndarray]]:
-    """From points to distances and indices; the references are arranged once."""
+    """Return a search function from points to distances and indices; the index is built once."""
     search: Callable[[ndarray], tuple[ndarray, ndarray]]
     search = NearestNeighbors(n_neighbors=n_neighbors).fit(references).kneighbors
     return search
 
 
 def vote(neighbor_labels: Int[ndarray, "n k"], n_classes: int) -> Float[ndarray, "n classes"]:
-    """Votes that a class gets from neighbours given in ascending order of distance.
+    """Return the votes of each class, given neighbors in ascending order of distance.
 
-    Tied classes differ by at most a thousandth of a vote in favour of the one that comes first, so
-    that the largest number is the decision, always.
+    The bonus separates tied classes by at most a thousandth of a vote, in favor of the class of the
+    nearest reference, so the prediction is always the argmax.
     """
     n, k = neighbor_labels.shape
     votes = np.zeros((n, n_classes))
@@ -61,8 +61,8 @@ def kernel_mass(
     labels: Int[ndarray, " r"],
     n_classes: int,
 ) -> Float[ndarray, "n classes"]:
-    """Σ_j 1/(1 + d_ij) over the references of each class (the numerator of eq. 10)."""
-    # by torch, whose threads would be in the way of NumPy's: they wait by counting
+    """Return Σ_j 1/(1 + d_ij) over the references of each class (the numerator of eq. 10)."""
+    # by torch, as its threads and NumPy's would compete: idle threads spin
     p, r = (torch.from_numpy(xy.astype(np.float64)) for xy in (points, references))
     membership = torch.zeros(len(r), n_classes, dtype=torch.float64)
     membership[torch.arange(len(r)), torch.from_numpy(labels)] = 1
@@ -85,11 +85,11 @@ def class_shares(
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
 ) -> Float[ndarray, "n classes"]:
-    """Probabilities of the classes: a vote of the nearest, or the kernel's mass if ``None``.
+    """Return class probabilities: a vote of the nearest references, or, if ``None``, kernel mass.
 
-    A reference counts as much as its class weighs.
+    References are weighted by the weights of their classes.
     """
-    return _judge(references, labels, class_weights, n_neighbors)(points)
+    return _shares_function(references, labels, class_weights, n_neighbors)(points)
 
 
 def decide(
@@ -99,7 +99,7 @@ def decide(
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
 ) -> Int[ndarray, " n"]:
-    """The class with the largest share, for each point, in bounded memory."""
+    """Return the most probable class of each point, in bounded memory."""
     chunks = shares_by_chunks(points, references, labels, class_weights, n_neighbors)
     return np.concatenate([shares.argmax(axis=1) for shares in chunks])
 
@@ -111,16 +111,16 @@ def shares_by_chunks(
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
 ) -> Iterator[Float[ndarray, "c classes"]]:
-    """What `class_shares` gives, for some points at a time, from the first to the last."""
-    judge = _judge(references, labels, class_weights, n_neighbors)
+    """Yield the result of `class_shares` for consecutive chunks of points."""
+    shares_of = _shares_function(references, labels, class_weights, n_neighbors)
     step = max(1, CHUNK // len(class_weights))
-    return (judge(points[start : start + step]) for start in range(0, len(points), step))
+    return (shares_of(points[start : start + step]) for start in range(0, len(points), step))
 
 
-def _judge(
+def _shares_function(
     references: ndarray, labels: ndarray, class_weights: ndarray, n_neighbors: int | None
 ) -> Callable[[ndarray], ndarray]:
-    """From points to shares of the classes; a search among the references is prepared once."""
+    """Return a function from points to class probabilities; the search index is built once."""
     n_classes, weighted = len(class_weights), bool((class_weights != 1).any())
     if n_neighbors is not None:
         search = _search(references, min(n_neighbors, len(references)))
@@ -132,7 +132,7 @@ def _judge(
             mass = vote(labels[search(points)[1]], n_classes)
         if weighted:
             mass *= class_weights
-        mass /= torch.from_numpy(mass).sum(dim=1, keepdim=True).numpy()  # quicker over few columns
+        mass /= torch.from_numpy(mass).sum(dim=1, keepdim=True).numpy()  # faster over few columns
         return mass
 
     return shares

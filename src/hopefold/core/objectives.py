@@ -1,10 +1,10 @@
-"""What is minimised: collapse onto exemplars (a sum over rows), and collapse onto pairs.
+"""Objectives of HOPE: collapse onto exemplars (a sum over rows), and collapse onto pairs.
 
-What keeps neighbours (affinities), and what baselines minimise, is in `neighborhoods`.
+Objectives that preserve neighbors (affinities), and those of the baselines, are in `neighborhoods`.
 
-Every objective takes optional weights, one a row and equal within a class, whose mean over the
-training rows is 1; on exemplars there are weights too: one of weight 2 counts as two in q. Each
-objective has a slow twin, written in loops, in tests/oracles.py.
+Every objective takes optional weights, one per row and equal within a class, whose mean over the
+training rows is 1. Exemplars can have weights, too: weight 2 counts twice in q. tests/oracles.py
+has a slow version of each objective, written in loops.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hopefold.core.kernels import log_student, squared_distances
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-#: From squared distances to the logarithms of similarities.
+#: A function from squared distances to log-similarities.
 Kernel = Callable[[Tensor], Tensor]
 
 
@@ -77,16 +77,16 @@ def exemplar_loss_and_gradient(
     *,
     spread: bool = False,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "n+z d"]]:
-    r"""An exemplar loss, and its exact gradient to the points, of which the last are exemplars.
+    r"""Return an exemplar loss and its exact gradient; the last points are the exemplars.
 
     With W = 1/(1 + d) and the share r_i of row i in the loss, both losses have
 
         ∂ℓ/∂d_ij = r_i (p_ij − q_ij) W_ij
 
-    where p, over the exemplars of the row's class, is uniform or, to ``spread``, as q is among
-    them.
+    where p is a distribution over the exemplars of the row's class: uniform or, with ``spread``,
+    proportional to q.
     """
-    # An exemplar is a row and a point a column: few long rows are quicker than many short ones.
+    # Points are columns: operations over a few long rows are faster than over many short ones.
     n_rows, columns = labels.shape[0], points.T.contiguous()
     y, exemplars = columns[:, :n_rows], columns[:, n_rows:]
     similarity = squared_distances(exemplars.T, y.T).add_(1).reciprocal_()
@@ -117,7 +117,7 @@ def _exemplar_loss(
     *,
     spread: bool,
 ) -> Float[Tensor, ""]:
-    """An exemplar loss that autograd takes for a function of the points and the exemplars."""
+    """Return an exemplar loss as a function of points and exemplars, for autograd."""
     points = torch.cat([y, exemplars]).detach()
     others = (labels, exemplar_labels, weights, exemplar_weights)
     value, gradient = exemplar_loss_and_gradient(points, *others, spread=spread)
@@ -128,7 +128,7 @@ def _exemplar_loss(
 def class_probabilities(
     y: Float[Tensor, "n d"], exemplars: Float[Tensor, "z d"], exemplar_labels: Int[Tensor, " z"]
 ) -> Float[Tensor, "n classes"]:
-    """How likely each class is for each point by q; weights of classes have no say."""
+    """Return the probability of each class under q, without class weights."""
     mass = squared_distances(y, exemplars).add_(1).reciprocal_()
     shares = mass.new_zeros(len(y), int(exemplar_labels.max()) + 1)
     return shares.index_add_(1, exemplar_labels, mass).div_(mass.sum(dim=1, keepdim=True))
@@ -138,14 +138,14 @@ def class_probabilities(
 def pseudo_labels(
     shares: Float[Tensor, "n classes"], factors: Float[Tensor, " classes"]
 ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"]]:
-    """The likeliest class of each point, and how much likelier it is than the next one.
+    """Return the most probable class of each point, and its margin over the second one.
 
-    Shares are multiplied by the factors first. How much likelier is 0 where the guess would change:
-    what is weighted by it has no jumps.
+    Shares are multiplied by the factors first. The margin is 0 where the predicted class changes,
+    so a loss that is weighted by it is continuous.
     """
     shares = shares * factors
     shares /= shares.sum(dim=1, keepdim=True)
-    shares = torch.nn.functional.pad(shares, (0, 1))  # of no class: one alone is certain
+    shares = torch.nn.functional.pad(shares, (0, 1))  # an empty class: margin 1 if alone
     (first, second), (guesses, _) = (found.unbind(1) for found in shares.topk(2, dim=1))
     return guesses, first - second
 
@@ -163,8 +163,8 @@ def collapse_onto_pairs(
     Joint (the default): :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`,
     with p uniform over the pairs of one class and q normalised over all pairs of the batch.
     Conditional: the mean over the rows of :math:`\mathrm{KL}(p_i \Vert q_i)`, each row normalised
-    by itself; a row that is alone in its class says nothing. Costs O(n²), and is *not* a sum over
-    rows: two half-batches are another objective.
+    separately; a row without another row of its class is ignored. Costs O(n²), and is *not* a sum
+    over rows: the objective of two half-batches differs from that of the whole.
     """
     if log_kernel is not log_student:
         return _collapse_onto_pairs(y, labels, weights, conditional, log_kernel)
@@ -174,14 +174,14 @@ def collapse_onto_pairs(
 def _collapse_onto_pairs(
     y: Tensor, labels: Tensor, weights: Tensor | None, conditional: bool, log_kernel: Kernel
 ) -> Tensor:
-    """The pairwise loss under any kernel, its gradient left to autograd."""
+    """Return the pairwise loss under any kernel, differentiable by autograd."""
     same_class = labels[:, None] == labels[None, :]
     same_class.fill_diagonal_(False)
     partners = same_class.sum(dim=1, dtype=y.dtype)
     shares = partners.clamp_max(1) if conditional else partners
     if weights is not None:
         shares = shares * weights
-    shares = shares / shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
+    shares = shares / shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # zero if there is no pair
 
     log_q = log_similarities(y, log_kernel)
     log_q = log_q - log_q.logsumexp(dim=1 if conditional else (0, 1), keepdim=True)
@@ -198,17 +198,17 @@ def pair_loss_and_gradient(
     *,
     conditional: bool = False,
 ) -> tuple[Float[Tensor, ""], tuple[Float[Tensor, "n d"]]]:
-    r"""The pairwise loss, and its exact gradient to the points.
+    r"""Return the pairwise loss and its exact gradient with respect to the points.
 
-    Both forms of q are one computation. With W = 1/(1 + d), the share r_i of row i in the loss and
-    the partners n_i it has in its class,
+    Both forms of q share one computation. With W = 1/(1 + d), the share r_i of row i in the loss
+    and the number n_i of other rows in its class,
 
         ∂ℓ/∂d_ij = [same class] W_ij r_i/n_i − repel_i W_ij²
         joint:        r_i ∝ w_i n_i   repel_i = 1/Z       Z   = Σ_{k≠l} W_kl
         conditional:  r_i ∝ w_i       repel_i = r_i/Z_i   Z_i = Σ_{k≠i} W_ik
 
-    Rows are sorted by class, so that a class is a block: logarithms are taken in the blocks alone,
-    and the rest of the matrix costs one reciprocal and one square.
+    Rows are sorted by class, so that a class is a diagonal block. Logarithms are computed only in
+    the blocks; the rest of the matrix costs one reciprocal and one square.
     """
     order = labels.argsort(stable=True)
     y, sizes = y[order], torch.bincount(labels)
@@ -216,7 +216,7 @@ def pair_loss_and_gradient(
     shares = partners.clamp_max(1) if conditional else partners.clone()
     if weights is not None:
         shares *= weights[order]
-    shares /= shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # no pair at all: all zero
+    shares /= shares.sum().clamp_min(torch.finfo(y.dtype).tiny)  # zero if there is no pair
     attract = shares / partners.clamp_min(1)
 
     similarity = squared_distances(y, y).add_(1).reciprocal_()
@@ -236,7 +236,7 @@ def pair_loss_and_gradient(
     p = 1 / partners.clamp_min(1) if conditional else attract
     loss += torch.xlogy(shares, p * normaliser).sum()
 
-    tiny = torch.finfo(y.dtype).tiny  # one row alone: nothing to be repelled by
+    tiny = torch.finfo(y.dtype).tiny  # a single row has no pairs
     repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
     both = torch.cat([extended, repel[:, None] * extended], dim=1)
     out, back = (similarity.square_() @ both).chunk(2, dim=1)
@@ -246,46 +246,46 @@ def pair_loss_and_gradient(
 
 
 class _Known(torch.autograd.Function):
-    """A value whose slopes are known already."""
+    """A value whose gradients have been computed already."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, slopes: tuple[Tensor, ...], *_inputs: Tensor) -> Tensor:
-        ctx.save_for_backward(*slopes)
+    def forward(ctx: Any, value: Tensor, gradients: tuple[Tensor, ...], *_inputs: Tensor) -> Tensor:
+        ctx.save_for_backward(*gradients)
         return value
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, *(gradient * slope for slope in ctx.saved_tensors)
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, *(grad_output * gradient for gradient in ctx.saved_tensors)
 
 
-def known(value: Tensor, slopes: tuple[Tensor, ...], *inputs: Tensor) -> Tensor:
-    """A value that autograd takes for a function of the inputs with these slopes."""
+def known(value: Tensor, gradients: tuple[Tensor, ...], *inputs: Tensor) -> Tensor:
+    """Return the value with these gradients with respect to the inputs, for autograd."""
     apply: Callable[..., Tensor] = _Known.apply
-    return apply(value, slopes, *inputs)
+    return apply(value, gradients, *inputs)
 
 
 def _blocks(sizes: Tensor) -> list[slice]:
-    """Where each class lies among rows sorted by class; empty classes left out."""
+    """Return the slice of each nonempty class among rows sorted by class."""
     ends = sizes.cumsum(0).tolist()
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False) if b > a]
 
 
 def homogeneous(y: Float[Tensor, "n d"]) -> Float[Tensor, "n d+1"]:
-    """[y, 1]."""
+    """Return [y, 1]."""
     return torch.nn.functional.pad(y, (0, 1), value=1.0)
 
 
 def force(product: Float[Tensor, "n d+1"], y: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-    """Σ_j G_ij (y_i − y_j), given the product of G with [y, 1]."""
+    """Return Σ_j G_ij (y_i − y_j), given the product of G with [y, 1]."""
     return product[:, -1:] * y - product[:, :-1]
 
 
 def log_similarities(y: Float[Tensor, "n d"], log_kernel: Kernel) -> Float[Tensor, "n n"]:
-    """Logarithm of the kernel between all points; no point is similar to itself."""
+    """Return the logarithm of the kernel between all points, −inf on the diagonal."""
     itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
     return log_kernel(squared_distances(y, y)).masked_fill(itself, -torch.inf)
 
 
 def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean of values, each times its weight; plain where there are none."""
+    """Return the weighted mean of values; without weights, the mean."""
     return values.mean() if weights is None else (values * weights).mean()

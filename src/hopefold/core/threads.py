@@ -1,4 +1,4 @@
-"""How many processors work on one thing."""
+"""The number of threads that torch uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Small works: several threads would wait for each other, and long on a busy machine."""
+    """Use one thread in the block, for small operations: several would wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,1 +1,1 @@
-"""Tables as rows of float32, fetched in batches, and the scale that they are learned in."""
+"""Reading tables, validating them, and fetching scaled rows in batches."""

@@ -1,6 +1,6 @@
-"""AnnData files (.h5ad): a matrix of cells and genes, and columns beside it, in HDF5.
+"""AnnData files (.h5ad): a cells × genes matrix and annotation columns, in HDF5.
 
-Read with h5py alone, after the format's description: https://anndata.readthedocs.io.
+Read with h5py, following the format specification: https://anndata.readthedocs.io.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_h5ad(path: Path) -> Matrix:
-    """X, the genes' names, and what is known of the cells; ids are the cells' names."""
+    """Read X, the gene names, and the annotations of the cells; ids are the cell names."""
     try:
         import h5py
     except ImportError as error:
@@ -38,7 +38,7 @@ def read_h5ad(path: Path) -> Matrix:
 
 
 def _matrix(node: Any) -> Any:
-    """Cells × genes: dense, or sparse by rows or by columns."""
+    """Read the cells × genes matrix: dense, CSR or CSC."""
     kind = node.attrs.get("encoding-type", "array")
     if kind not in ("csr_matrix", "csc_matrix"):
         return np.asarray(node)
@@ -57,12 +57,12 @@ def _columns(frame: Any) -> dict[str, ndarray]:
 
 
 def _column(node: Any) -> Any:
-    """Categories, text, numbers; ``None`` for what is none of these."""
+    """Read categories, text or numbers; return ``None`` for other types."""
     kind = node.attrs.get("encoding-type", "array")
     if kind == "categorical":
         categories, codes = _column(node["categories"]), node["codes"][:]
         values = np.append(categories.astype(object), [None])
-        return values[codes]  # a missing one has the code -1
+        return values[codes]  # missing values have code -1
     if kind.startswith("nullable"):
         values = node["values"][:].astype(object)
         values[node["mask"][:]] = None

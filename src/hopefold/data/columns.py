@@ -1,6 +1,6 @@
-"""How the columns of a table become features: which they are, and how they are encoded and filled.
+"""Conversion of table columns to features: selection, encoding, and filling of missing values.
 
-Learned with a model and kept in its file, so that new rows are read as the old ones were.
+It is learned with a model and saved in its file, so that new rows are read in the same way.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from hopefold.errors import InvalidInput
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: A text column of more different values is taken for a name or a remark.
+#: A text column with more distinct values is treated as an identifier or free text.
 MOST_VALUES = 100
 
-#: What counts as a number in a column of objects.
+#: Types that count as numbers in a column of dtype object.
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
-#: Names that an error lists.
+#: Maximum number of names that an error lists.
 LISTED = 5
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of a table, and what is made of it.
+    """The columns that are read from a table, and their conversion to features.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class Columns:
     values : dict
         The values of each column that is one-hot encoded; each becomes a feature.
     fills : ndarray of shape (n_features,) or None
-        What stands in for a missing value; ``None``: missing values are refused.
+        Replacement of missing values per feature; ``None``: missing values are an error.
     label : str or None
         The column of the labels.
     aside : sequence of str
-        Columns that are there and are no features.
+        Columns of the table that are not features.
     image_shape : (int, int) or None
-        Height and width, where rows are images.
+        Height and width, if rows are images.
 
     """
 
@@ -57,7 +57,7 @@ class Columns:
 
     @property
     def features(self) -> ndarray | None:
-        """The names of the features: an encoded column has one for each of its values."""
+        """The names of the features: a one-hot encoded column has one per value."""
         if self.names is None:
             return None
         features = [
@@ -68,7 +68,7 @@ class Columns:
         return np.array(features, dtype=object)
 
     def make(self, frame: Mapping[str, ndarray], *, unknown_is_missing: bool = False) -> ndarray:
-        """The features of all rows of named columns; NaN where something is missing."""
+        """Return the features of all rows of named columns; missing values are NaN."""
         assert self.names is not None
         parts: list[ndarray] = []
         for name in self.names:
@@ -82,13 +82,13 @@ class Columns:
         return np.concatenate(parts, axis=1, dtype=np.float32 if narrow else np.float64)
 
     def fill(self, X: ndarray) -> ndarray:
-        """The same rows without missing values, if there is anything to fill them with."""
+        """Fill missing values, if there are fills."""
         if self.fills is None:
             return X
         return np.where(np.isnan(X), self.fills, X).astype(X.dtype)
 
     def make_of_frame(self, frame: Any) -> ndarray:
-        """The features of a data frame that has the columns of the table."""
+        """Return the features of a data frame that has the columns of the table."""
         names = self.names or ()
         absent = [name for name in names if name not in frame.columns]
         if absent:
@@ -96,7 +96,7 @@ class Columns:
         return self.fill(self.make({name: np.asarray(frame[name]) for name in names}))
 
     def as_plain(self) -> dict[str, Any]:
-        """JSON that says the same, but for the fills and for names that are the features' own."""
+        """Return JSON, without the fills and without names that equal those of the features."""
         plain = {
             "names": self.names if self.values else None,
             "values": self.values,
@@ -110,7 +110,7 @@ class Columns:
     def from_plain(
         cls, plain: Mapping[str, Any], features: Sequence[str] | None, fills: ndarray | None
     ) -> Columns:
-        """What `as_plain` has made plain; nonsense raises a ValueError."""
+        """Restore the result of `as_plain`; raise a ValueError for invalid content."""
         names, values = plain.get("names", features), plain.get("values", {})
         label, aside, shape = plain.get("label"), plain.get("aside", []), plain.get("image_shape")
         sound = (
@@ -122,7 +122,7 @@ class Columns:
             and (shape is None or _is_pair(shape))
         )
         if not sound:
-            raise ValueError("its columns are told otherwise than in words")
+            raise ValueError("its columns are not text")
         columns = cls(
             names=None if names is None else tuple(names),
             values={name: tuple(known) for name, known in values.items()},
@@ -144,7 +144,7 @@ def _is_text_alone(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    """Height and width: two whole numbers above 0?"""
+    """Return whether the value is a height and a width: two positive integers."""
     whole = isinstance(value, list) and all(type(one) is int and one > 0 for one in value)
     return whole and len(value) == 2
 
@@ -152,7 +152,7 @@ def _is_pair(value: Any) -> bool:
 def learn_columns(
     frame: Mapping[str, ndarray], names: Sequence[str], *, encode: bool, label: str | None
 ) -> Columns:
-    """Which columns are numbers, and which values the others have."""
+    """Determine which columns are numeric, and the values of the others."""
     values = {}
     for name in names:
         if not is_text(frame[name]):
@@ -164,7 +164,7 @@ def learn_columns(
 
 
 def with_means(columns: Columns, X: ndarray) -> Columns:
-    """Missing values are filled with the mean of what is there."""
+    """Set the fills to the column means."""
     there = ~np.isnan(X)
     counts = there.sum(axis=0)
     if not counts.all():
@@ -180,14 +180,14 @@ def with_means(columns: Columns, X: ndarray) -> Columns:
 
 
 def is_text(column: ndarray) -> bool:
-    """Does it hold anything but numbers, truth values and what is missing?"""
+    """Return whether a column has values other than numbers, booleans and missing values."""
     if column.dtype.kind != "O":
         return column.dtype.kind not in "biuf"
     return not all(is_missing(value) or isinstance(value, NUMBERS) for value in column)
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, and what pandas has for them."""
+    """Return whether a value is None, NaN, or missing in pandas."""
     if value is None:
         return True
     try:
@@ -197,7 +197,7 @@ def is_missing(value: Any) -> bool:
 
 
 def missing_in(column: ndarray) -> ndarray:
-    """Which values of a column are missing."""
+    """Return which values of a column are missing."""
     if column.dtype.kind in "biuUS":
         return np.zeros(len(column), bool)
     if column.dtype.kind == "O":
@@ -206,7 +206,7 @@ def missing_in(column: ndarray) -> ndarray:
 
 
 def columns_called(names: Iterable[Any]) -> str:
-    """Some names, for a message: column 'a' and 'b'; columns 'a', 'b', 'c', … (12 in all)."""
+    """Format names for a message: column 'a' and 'b'; columns 'a', 'b', 'c', … (12 in all)."""
     quoted = [repr(str(name)) for name in names]
     shown = ", ".join(quoted[:LISTED])
     more = f", … ({len(quoted):,} in all)" if len(quoted) > LISTED else ""
@@ -224,12 +224,12 @@ def _numbers(name: str, column: ndarray) -> ndarray:
 
 
 def _one_hot(name: str, column: ndarray, values: Sequence[str], *, lenient: bool) -> ndarray:
-    """A feature for each value; NaN in all of them where the value is missing."""
+    """Return one feature per value; NaN in all of them where the value is missing."""
     places = {value: place for place, value in enumerate(values)}
     gone = missing_in(column)
     codes = np.array(
         [-1 if absent else places.get(str(v), -2) for v, absent in zip(column, gone, strict=True)],
-        dtype=np.intp,  # also where there is no row
+        dtype=np.intp,  # also for 0 rows
     )
     strange = np.flatnonzero(codes == -2)
     if len(strange) and not lenient:
@@ -254,7 +254,7 @@ def _values(name: str, column: ndarray) -> tuple[str, ...]:
     if len(values) > min(MOST_VALUES, max(len(there) / 2, 10)):
         raise InvalidInput(
             f"column {name!r} has {len(values):,} different values in {len(there):,} rows, too "
-            f"many to be encoded: keep it beside the results (--id {quote(name)}), or leave it out "
+            f"many to be encoded: keep it as an identifier (--id {quote(name)}), or leave it out "
             f"(--drop {quote(name)})."
         )
     return tuple(values)
@@ -262,11 +262,13 @@ def _values(name: str, column: ndarray) -> tuple[str, ...]:
 
 def _no_number(name: str, column: ndarray, *, fitted: bool = False) -> str:
     row = next((row for row, value in enumerate(column) if _is_no_number(value)), 0)
-    what = f"column {name!r} holds {str(column[row])!r} in data row {row + 1}, which is no number"
+    what = (
+        f"column {name!r} holds {str(column[row])!r} in data row {row + 1}, which is not a number"
+    )
     if fitted:
         return f"{what}, but the model was fitted on numbers there: correct it, or clear the cell."
     return (
-        f"{what}: encode text columns (--encode), keep this one beside the results "
+        f"{what}: encode text columns (--encode), keep this one as an identifier "
         f"(--id {quote(name)}), or leave it out (--drop {quote(name)})."
     )
 

@@ -1,4 +1,4 @@
-"""CSV as people have it: commas, semicolons or tabs, and what is wrong with it by line."""
+"""CSV files with commas, semicolons or tabs, and errors that name the line."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from hopefold.errors import BrokenFile, InvalidInput, MissingPackage
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: The most bytes that pyarrow takes for one block: types are found from all rows of a block.
+#: The largest block of pyarrow: column types are inferred from all rows of a block.
 LARGEST_BLOCK = 2**31 - 1
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
-#: Text that a spreadsheet would run as a formula, were it to begin so; an apostrophe before it says
-#: that it is text. One that has apostrophes there already gets one more, so that none is lost.
+#: Text that a spreadsheet would interpret as a formula. An apostrophe is put before it. If it
+#: starts with apostrophes already, one more is added, so that the conversion is reversible.
 FORMULA = "'*[=+\\-@\t\r\n＝＋－＠]"
 
-#: A number that is kept as text is harmless.
+#: A number stored as text is harmless.
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 
-#: Bytes of the line of names that are looked at for what separates them.
+#: Number of bytes of the header line from which the delimiter is detected.
 LONGEST_LINE = 10_000_000
 
-#: What a column without a name is called: the numbers or names of the rows.
+#: The name given to a first column without a name: row numbers or row names.
 NAMELESS = "row"
 
 
 def parse_csv(content: bytes, source: str, delimiter: str | None = None) -> Frame:
-    """The columns of a CSV text, whose first line has their names."""
+    """Return the columns of a CSV text, whose first line is the header."""
     if not content.strip():
         raise InvalidInput(f"{source} is empty: give a line of names and some rows.")
     delimiter = delimiter or _find_delimiter(content)
@@ -61,7 +61,7 @@ def parse_csv(content: bytes, source: str, delimiter: str | None = None) -> Fram
 
 
 def with_marks(table: Any) -> Any:
-    """A pyarrow table whose texts no spreadsheet takes for formulas; numbers are as they were."""
+    """Escape texts of a pyarrow table that a spreadsheet would interpret as formulas."""
     from pyarrow import compute  # type: ignore[import-untyped]
 
     def mark(column: Any) -> Any:
@@ -74,7 +74,7 @@ def with_marks(table: Any) -> Any:
 
 
 def without_marks(table: Any, source: str) -> Any:
-    """What `with_marks` was given."""
+    """Undo `with_marks`."""
     from pyarrow import compute
 
     def unmark(column: Any) -> Any:
@@ -87,7 +87,7 @@ def without_marks(table: Any, source: str) -> Any:
 
 
 def _of_texts(table: Any, change: Callable[[Any], Any]) -> Any:
-    """The same table with its texts changed, and its names."""
+    """Return the table with a function applied to its texts and its names."""
     import pyarrow
 
     for place, name in enumerate(table.column_names):
@@ -99,16 +99,16 @@ def _of_texts(table: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]:
-    """The columns of a pyarrow table as arrays: missing numbers are NaN, missing text is None.
+    """Return the columns of a pyarrow table as arrays; missing numbers are NaN, missing text None.
 
-    A first column without a name has the rows' names, as R and pandas write them; it gets one.
+    A first column without a name holds the row names, as R and pandas write them; it gets a name.
     """
     try:
         names = [name.strip() for name in table.column_names]
     except UnicodeDecodeError as error:
         raise _no_utf8(source) from error
     if table.num_columns > 1 and not names[-1] and str(table.columns[-1].type) == "null":
-        table, names = table.select(range(len(names) - 1)), names[:-1]  # commas at the lines' ends
+        table, names = table.select(range(len(names) - 1)), names[:-1]  # trailing commas
     ids = NAMELESS if names and not names[0] and NAMELESS not in names else None
     if ids:
         names[0] = ids
@@ -128,7 +128,7 @@ def columns_of(table: Any, source: str) -> tuple[dict[str, ndarray], str | None]
 
 def _find_delimiter(content: bytes) -> str:
     beginning = content[:LONGEST_LINE].lstrip(b" \r\n").decode("utf-8", "replace")
-    header = re.sub('"[^"]*"', "", beginning).split("\n", 1)[0]  # what is quoted separates nothing
+    header = re.sub('"[^"]*"', "", beginning).split("\n", 1)[0]  # ignore quoted delimiters
     return max(",;\t", key=header.count)
 
 
@@ -140,7 +140,7 @@ def _parse(
     decimal_point: str = ".",
     text: str | None = None,
 ) -> Any:
-    """All columns, of the types that they seem to have; or one of them as text."""
+    """Return all columns with inferred types, or one of them as text."""
     try:
         import pyarrow
         from pyarrow import csv as arrow_csv
@@ -152,7 +152,7 @@ def _parse(
     try:
         return arrow_csv.read_csv(
             pyarrow.BufferReader(content),
-            # threads that are young when torch's end make an exit an abort
+            # if threads are younger than torch's, exiting can abort the process
             arrow_csv.ReadOptions(block_size=block, use_threads=False),
             arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
@@ -169,7 +169,7 @@ def _parse(
 
 
 def _broken(content: bytes, source: str, delimiter: str, complaint: str) -> BrokenFile:
-    """The first line that has more or fewer cells than the line of names."""
+    """Return an error for the first line with more or fewer cells than the header."""
     records = csv.reader(
         io.StringIO(content.decode("utf-8", "replace"), newline=""), delimiter=delimiter
     )
@@ -189,7 +189,7 @@ def _broken(content: bytes, source: str, delimiter: str, complaint: str) -> Brok
 
 
 def _check_quotes(content: bytes, source: str, delimiter: str) -> None:
-    """A quote that is never closed would make one cell of all lines after it."""
+    """Raise an error for an unclosed quote, which would merge all lines after it into one cell."""
     lines = io.StringIO(content.decode("utf-8", "replace"), newline="")
     records, begins = csv.reader(lines, delimiter=delimiter, strict=True), 1
     try:
@@ -202,7 +202,7 @@ def _check_quotes(content: bytes, source: str, delimiter: str) -> None:
 
 
 def _no_utf8(source: str) -> BrokenFile:
-    return BrokenFile(f"{source} is no UTF-8 text: save it as CSV with the encoding UTF-8.")
+    return BrokenFile(f"{source} is not UTF-8 text: save it as CSV with the encoding UTF-8.")
 
 
 def _has_decimal_commas(table: Any) -> bool:
@@ -227,7 +227,7 @@ def _array(name: str, column: Any, source: str) -> ndarray:
         column = column.cast("string")
     if kind.startswith(("list", "struct", "map", "large_list", "fixed_size")):
         raise InvalidInput(
-            f"column {name!r} of {source} holds a {kind} in each row: give it columns of its own, "
+            f"column {name!r} of {source} contains a {kind} in each row: split it into columns, "
             "or leave it out."
         )
     values: ndarray = column.to_numpy()

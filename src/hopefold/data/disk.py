@@ -1,7 +1,7 @@
-"""Tables on disk: what is looked at is in memory, and not for long.
+"""Tables on disk, read in blocks into a buffer of fixed size.
 
-A table is a `numpy.memmap`. It is read by blocks of rows, into a buffer; the pages that were mapped
-for it are let go. So memory in use is that of the buffer, whatever the table's size.
+A table is a `numpy.memmap`. Blocks of rows are copied into the buffer, and their mapped pages are
+released. So memory use is that of the buffer, independent of the size of the table.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from torch import Tensor
 
-#: Bytes of a table that are held at once, and among which rows are shuffled. A table that is not
-#: larger is held whole.
+#: Size of the buffer in bytes, within which rows are shuffled. A table that is not larger is read
+#: as a whole.
 BUFFER = 128 * 2**20
 
-#: Bytes of rows that lie beside each other on disk and come into the buffer together.
+#: Bytes of consecutive rows that are read into the buffer together.
 BLOCK = 512 * 2**10
 
-#: Bytes of float64 that are looked at in one go.
+#: Bytes of float64 that are processed at once.
 CHUNK = 16 * 2**20
 
-#: Bytes that are read before mapped pages are let go: the system maps more than is asked for.
+#: Bytes that are read before mapped pages are released: the system reads ahead.
 MAPPED = 8 * 2**20
 
 
-#: An offset that leads to no place.
+#: The offset of a block that is not in the buffer.
 AWAY = -(2**62)
 
 
 def is_on_disk(X: Any) -> bool:
-    """Is it a table that is too large to be held whole?"""
+    """Return whether X is a memmap that is too large to be read as a whole."""
     return isinstance(X, np.memmap) and X.nbytes > BUFFER
 
 
 def release(X: Any) -> None:
-    """Let go of all pages of a table on disk; they are read again when they are needed."""
+    """Release all mapped pages of a table on disk; they are read again when needed."""
     mapped = getattr(X, "_mmap", None)
     if mapped is not None and hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def chunks(X: Any) -> Iterator[Any]:
-    """Rows of a table, some at a time, from the first to the last."""
+    """Yield the rows of a table in consecutive blocks."""
     n_rows, n_features = X.shape
     for rows in gen_batches(n_rows, max(1, CHUNK // (8 * n_features))):
         yield X[rows]
@@ -59,7 +59,7 @@ def chunks(X: Any) -> Iterator[Any]:
 
 
 def sizes_of_buffer(n_features: int) -> tuple[int, int]:
-    """Rows of a block, a power of two given by its exponent, and blocks that are held at once."""
+    """Return the exponent of the block size (a power of two) and the number of blocks held."""
     shift = max(1, BLOCK // (4 * n_features)).bit_length() - 1
     return shift, max(1, BUFFER // (4 * n_features << shift))
 
@@ -67,7 +67,7 @@ def sizes_of_buffer(n_features: int) -> tuple[int, int]:
 def shuffle_blocks(
     which: Int[ndarray, " w"], n_features: int, generator: torch.Generator
 ) -> Int[Tensor, " w"]:
-    """Places in ``which``, numbers in ascending order, such that each block is read once.
+    """Return a permutation of the positions in ``which`` (ascending) that reads each block once.
 
     Blocks are shuffled, and dealt into rounds of as many as the buffer holds; within a round all
     rows are shuffled. Rows sorted by class are mixed all the same, since a round has hundreds of
@@ -75,7 +75,7 @@ def shuffle_blocks(
     """
     shift, n_slots = sizes_of_buffer(n_features)
     first = np.arange(1, (int(which[-1]) >> shift) + 1 if len(which) else 0) << shift
-    starts = np.unique(np.searchsorted(which, first))  # where a block has none, the next one's
+    starts = np.unique(np.searchsorted(which, first))  # an empty block gets that of the next one
     blocks = torch.arange(len(which)).tensor_split(starts[starts > 0].tolist())
     order = torch.randperm(len(blocks), generator=generator).tolist()
     rounds = []
@@ -86,19 +86,19 @@ def shuffle_blocks(
 
 
 class Buffer:
-    """Blocks of a table on disk that are held in memory: the last ones that rows were taken of.
+    """The most recently used blocks of a table on disk, in memory.
 
-    They are held as ``prepare`` writes them, in float32.
+    They are stored as ``prepare`` writes them, in float32.
     """
 
     def __init__(self, X: Any, prepare: Callable[[ndarray, ndarray], None]) -> None:
         self._X, self._prepare = X, prepare
-        self._mapped = np.asarray(X)  # a plain array of the same memory: quicker to take from
+        self._mapped = np.asarray(X)  # a plain array of the same memory: faster to index
         self._shift, self._n_slots = sizes_of_buffer(X.shape[1])
-        # NumPy asks for large pages, in which rows anywhere are found sooner; torch does not.
+        # NumPy requests large pages, which makes random access faster; torch does not.
         n_rows = self._n_slots << self._shift
         self._rows = torch.from_numpy(np.empty((n_rows, X.shape[1]), dtype=np.float32))
-        #: For each block, what takes the number of a row to its place here; `AWAY` if not held.
+        #: For each block, the offset from row numbers to positions here; `AWAY` if it is not held.
         self._offset = np.full(-(-len(X) >> self._shift), AWAY)
         self._block_in = np.full(self._n_slots, -1)
         self._next = self._n_read = 0
@@ -106,7 +106,7 @@ class Buffer:
     def take(
         self, which: Int[ndarray, " w"] | slice, out: Float[Tensor, "w features"] | None = None
     ) -> Float[Tensor, "w features"]:
-        """The rows with these numbers, as a copy in memory; in ``out`` where it is given."""
+        """Return a copy of the rows with these numbers, in ``out`` if it is given."""
         if isinstance(which, slice):
             n_rows = len(range(*which.indices(len(self._X))))
             return self._read(which, self._rows.new_empty(n_rows, self._rows.shape[1]))
@@ -124,7 +124,7 @@ class Buffer:
         return out
 
     def _hold(self, blocks: Int[ndarray, " b"]) -> None:
-        """Read the blocks that are not held yet; of the others, those read first make room."""
+        """Read the missing blocks; those that were read first are replaced."""
         missing = blocks[self._offset[blocks] == AWAY]
         if not len(missing):
             return
@@ -139,7 +139,7 @@ class Buffer:
             self._read(which, self._rows[slot << self._shift :])
 
     def _read(self, which: slice, out: Tensor) -> Tensor:
-        """Neighbouring rows, prepared; pages that were read for it are let go in time."""
+        """Read and prepare consecutive rows, and release their mapped pages in time."""
         mapped = self._mapped[which]
         rows = out[: len(mapped)]
         self._prepare(mapped, rows.numpy())

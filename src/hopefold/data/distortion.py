@@ -1,4 +1,4 @@
-"""Images turned, stretched, moved and warped a little: what does not change what they show."""
+"""Random affine and elastic distortions of images (data augmentation)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-#: Standard deviations, in halves of the image: of the entries of the linear part, of the shift, and
-#: of the pull at the knots of a warp.
+#: Standard deviations, in halves of the image size: of the linear part's entries, of the shift, and
+#: of the displacement of an elastic distortion at its knots.
 LINEAR, SHIFT, WARP = 0.07, 0.05, 0.03
 
-#: Knots a side of a warp.
+#: Knots per side of an elastic distortion.
 KNOTS = 6
 
 
@@ -26,10 +26,10 @@ def distort(
     how: str,
     normal: Callable[..., Tensor],
 ) -> Float[Tensor, "n pixels"]:
-    """Each image distorted in its own way, at random; ``"elastic"``: also warped.
+    """Distort each image at random; with ``"elastic"``, also by a smooth displacement field.
 
-    ``normal`` gives normal random numbers of a shape for each image. What comes in from outside
-    looks like the border.
+    ``normal`` returns standard normal numbers of a shape for each image. Pixels from outside the
+    image take the value at the border.
     """
 
     def draw(deviation: float, *shape: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Images as shades of grey. A small file may claim to be a vast image: its size is judged first."""
+"""Grayscale images. A small file can claim to be a huge image: its size is checked first."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm")
 
-#: What is read, whatever the ending says: Pillow also knows formats that start other programs.
+#: Accepted formats, whatever the file extension: some formats of Pillow start other programs.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 
-#: Pixels of an image, at the most.
+#: Maximum number of pixels of an image.
 MOST_PIXELS = 50_000_000
 
-#: Bytes that a pixel takes on its way to a table: a shade, twice, and a float.
+#: Bytes per pixel during reading: two copies as bytes and a float.
 PER_PIXEL = 6
 
 
 def common_shape(files: Sequence[Path]) -> tuple[int, int]:
-    """Height and width of all images, as their headers tell."""
+    """Return the height and width of all images, according to their headers."""
     shapes = [_shape(path) for path in files]
     for path, (h2, w2) in zip(files, shapes, strict=True):
         h, w = shapes[0]
         if (h, w) != (h2, w2):
             raise InvalidInput(
                 f"images differ in size: {files[0]} is {h} × {w} (height × width) and {path} "
-                f"{h2} × {w2}: give the size that all are brought to, e.g. --image-shape {h},{w}."
+                f"{h2} × {w2}: give a size to which all are resized, e.g. --image-shape {h},{w}."
             )
     return shapes[0]
 
 
 def check_room(n_images: int, height: int, width: int) -> None:
-    """Can so many images of a size be held at once?"""
+    """Check that all images of a size fit into memory."""
     if height * width > MOST_PIXELS:
         raise InvalidParameter(
             f"images of {height:,} × {width:,} pixels are too large: give a smaller size, e.g. "
@@ -64,7 +64,7 @@ def check_room(n_images: int, height: int, width: int) -> None:
 
 
 def read_image(path: Path, shape: tuple[int, int]) -> ndarray:
-    """Shades of grey, in the size that is asked for."""
+    """Read images in grayscale, resized to the given shape."""
     with _opened(path) as image:
         grey = image.convert("L")
         if grey.size != shape[::-1]:
@@ -79,7 +79,7 @@ def _shape(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An image whose header was read, and which is not too large to be decoded."""
+    """Open an image whose header is valid, and which is not too large to be decoded."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -88,7 +88,7 @@ def _opened(path: Path) -> Iterator[Any]:
         ) from error
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about tags, which nobody asks for
+            warnings.simplefilter("ignore")  # about tags, which are not used
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=FORMATS) as image:
                 _check_pixels(path, image.height * image.width)
@@ -97,7 +97,7 @@ def _opened(path: Path) -> Iterator[Any]:
         raise _too_large(path, str(error).split(",")[0]) from error
     except HopefoldError:
         raise
-    except Exception as error:  # a damaged file makes errors of any kind
+    except Exception as error:  # a damaged file can raise any error
         raise BrokenFile(f"{path} cannot be read as an image ({error}).") from error
 
 
@@ -108,13 +108,13 @@ def _check_pixels(path: Path, n_pixels: int) -> None:
 
 def _too_large(path: Path, what: str) -> BrokenFile:
     return BrokenFile(
-        f"{path} is not decoded, since it says that it is vast ({what}): leave it out, or make it "
-        "smaller."
+        f"{path} is not decoded, since its header claims a huge image ({what}): leave it out, or "
+        "make it smaller."
     )
 
 
 def _memory() -> int | None:
-    """Bytes of memory that the machine has."""
+    """Return the physical memory of the machine in bytes."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Missing values: dropped with their rows, filled, or refused with what to do."""
+"""Missing values: their rows are dropped, they are filled, or an error is raised."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def without_missing(
     may_be_empty: bool = False,
     missing_labels: bool = False,
 ) -> Table:
-    """Rows without gaps: dropped, filled, or refused."""
+    """Drop or fill missing values, or raise an error."""
     n_rows = table.X.shape[0]
     keep = np.ones(n_rows, bool)
     if table.y is not None and (gone := missing_in(table.y)).any():
@@ -64,7 +64,7 @@ def without_missing(
 
 
 def _gaps(X: Any) -> ndarray | None:
-    """Where NaN is, if it is anywhere."""
+    """Return where values are NaN; ``None`` if nowhere."""
     with np.errstate(all="ignore"):
         values = X.data if sparse.issparse(X) else X
         if not np.isnan(values.sum(dtype=np.float64)) and np.isfinite(values.sum()):
@@ -97,7 +97,7 @@ def _complaint(gaps: ndarray, names: ndarray | None, *, fitting: bool) -> str:
 
 
 def some_rows(table: Table, keep: ndarray) -> Table:
-    """Those rows of a table that are kept."""
+    """Return the selected rows of a table."""
     return replace(
         table,
         X=table.X[keep],
@@ -109,13 +109,13 @@ def some_rows(table: Table, keep: ndarray) -> Table:
 
 
 def _with_none(labels: ndarray, gone: ndarray) -> ndarray:
-    """The labels that are there as they would be alone, and None where there is none."""
+    """Return labels with the dtype that those present have alone, and None where missing."""
     marked = np.full(len(labels), None, dtype=object)
     marked[~gone] = _whole(labels[~gone]).tolist()
     return marked
 
 
 def _whole(labels: ndarray) -> ndarray:
-    """Whole numbers again, where only gaps had made fractions of them."""
+    """Convert floats back to integers if only missing values had made them floats."""
     whole = labels.dtype.kind == "f" and (labels == np.floor(labels)).all()
     return labels.astype(np.int64) if whole else labels

@@ -1,4 +1,4 @@
-"""Rows of a table, in the scale of the map, fetched a batch at a time."""
+"""Rows of a table in the scale of the map, fetched in batches."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-#: The square of a larger number overflows float32.
+#: The square of a larger number overflows in float32.
 LARGEST = 1e18
 
 
 class Rows:
-    """A table, dense, CSR or on disk, that hands out scaled rows as dense float32 tensors.
+    """A table, dense, CSR or on disk, that returns scaled rows as dense float32 tensors.
 
-    Only the rows that are asked for are ever scaled and made dense.
+    Only the requested rows are scaled and made dense.
     """
 
-    #: The columns of the table that rows have; ``None``: all.
+    #: The columns of the table that the rows have; ``None``: all.
     columns: Int[ndarray, " c"] | None = None
 
     def __init__(self, X: Any, scale: Scale) -> None:
@@ -46,9 +46,9 @@ class Rows:
         names: ndarray | None = None,
         columns: Int[ndarray, " c"] | None = None,
     ) -> Rows:
-        """Scale a dense table once and for all; one that is CSR or on disk stays as it is.
+        """Scale a dense table once. A CSR table or one on disk is scaled row by row later.
 
-        Of a dense table, rows can be left with some of the columns.
+        The rows of a dense table can be restricted to some of the columns.
         """
         if sparse.issparse(X):
             return cls(X, scale)
@@ -76,23 +76,23 @@ class Rows:
 
     @property
     def is_sparse(self) -> bool:
-        """Are rows made dense when they are fetched?"""
+        """Whether rows are converted to dense when they are fetched."""
         return sparse.issparse(self._X)
 
     def shuffle(self, which: ndarray, generator: torch.Generator) -> Int[Tensor, " w"]:
-        """Places in ``which``, all of them in random order, such that rows are quick to fetch."""
+        """Return a random permutation of the positions in ``which`` that is efficient to fetch."""
         if self._buffer:
             return shuffle_blocks(which, self.n_features, generator)
         return torch.randperm(len(which), generator=generator)
 
     def subset(self, which: ndarray) -> Rows:
-        """Only the rows with these numbers."""
+        """Return only the rows with these numbers."""
         return _Subset(self, which)
 
     def fetch(
         self, which: ndarray | slice, out: Float[Tensor, "n features"] | None = None
     ) -> Float[Tensor, "n features"]:
-        """The rows with these numbers, dense and scaled; in ``out`` where it is given."""
+        """Return the rows with these numbers, dense and scaled, in ``out`` if it is given."""
         if self._buffer:
             return self._buffer.take(self._numbers(which), out)
         numbers = self._numbers(which)
@@ -106,17 +106,17 @@ class Rows:
     def here(
         self, which: ndarray, out: Float[Tensor, "n features"] | None = None
     ) -> Float[Tensor, "n features"]:
-        """Those of `fetch`, of rows that this process has."""
+        """Return the result of `fetch`, for rows that this process has."""
         return self.fetch(which, out)
 
     def each(self, work: Callable[[Rows], ndarray], which: ndarray | None = None) -> ndarray:
-        """What some work makes of each of these rows, or of all, in their order."""
+        """Apply a function to each of these rows, or to all, and return the results in order."""
         return work(self if which is None else self.subset(which))
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
-        """Rows like those of `fetch`, but sparse rows stay sparse and go without the shift.
+        """Return rows like `fetch`, except that sparse rows stay sparse and are not shifted.
 
-        Clusters do not depend on the origin: add `clustering_shift` to their centres.
+        Clusters do not depend on the origin: add `clustering_shift` to their centers.
         """
         if not self.is_sparse:
             return self.fetch(which).numpy()
@@ -124,12 +124,12 @@ class Rows:
 
     @cached_property
     def _is_ready(self) -> bool:
-        """Can rows be gathered as they lie in memory?"""
+        """Whether rows can be gathered directly from memory."""
         dense = not self.is_sparse and can_be_shared(self._X) and self._X.dtype == np.float32
         return dense and self.scale.is_none
 
     def _numbers(self, which: ndarray | slice) -> ndarray | slice:
-        """Which rows of the whole table these are."""
+        """The numbers of these rows in the whole table."""
         return which
 
     def _take(self, which: ndarray | slice) -> Any:
@@ -140,14 +140,14 @@ class Rows:
 
     @property
     def clustering_shift(self) -> ndarray:
-        """What takes a centre of `fetch_for_clustering` to the scale of the map."""
+        """The shift from centers of `fetch_for_clustering` to the scale of the map."""
         if not self.is_sparse:
             return np.zeros(self.n_features)
         return -self.scale.shift * self.scale.gain
 
 
 class _Subset(Rows):
-    """Some rows of a table, fetched from it as they are needed."""
+    """A subset of the rows of a table, fetched on demand."""
 
     def __init__(self, rows: Rows, which: ndarray) -> None:
         self._X, self.scale, self._buffer = rows._X, rows.scale, rows._buffer
@@ -161,10 +161,10 @@ class _Subset(Rows):
 
 
 class ShardedRows(Rows):
-    """A table of which each process has some rows, from one number to another.
+    """A table of which each process has a contiguous range of rows.
 
-    All processes ask for the same rows at the same time; each fetches what it has, and
-    ``all_gather_object`` exchanges what they have found.
+    All processes request the same rows at the same time. Each fetches those that it has, and
+    ``all_gather_object`` exchanges the results.
     """
 
     def __init__(
@@ -186,35 +186,35 @@ class ShardedRows(Rows):
         return self._n_rows
 
     def shuffle(self, which: ndarray, generator: torch.Generator) -> Int[Tensor, " w"]:
-        """As one process that had the whole table would."""
+        """Return the same permutation as one process with the whole table."""
         if self._by_blocks:
             return shuffle_blocks(which, self.n_features, generator)
         return torch.randperm(len(which), generator=generator)
 
     def subset(self, which: ndarray) -> Rows:
-        """Not for this kind: `each` is."""
+        """Not supported: use `each`."""
         raise NotImplementedError
 
     def here(
         self, which: ndarray, out: Float[Tensor, "n features"] | None = None
     ) -> Float[Tensor, "n features"]:
-        """Rows that this process has."""
+        """Return rows that this process has."""
         return self._mine.fetch(which - self._first, out)
 
     def fetch(
         self, which: ndarray | slice, out: Float[Tensor, "n features"] | None = None
     ) -> Float[Tensor, "n features"]:
-        """The rows with these numbers, from wherever they are."""
+        """Return the rows with these numbers, gathered from all processes."""
         numbers = np.arange(self._n_rows)[which] if isinstance(which, slice) else which
         x = torch.from_numpy(self.each(lambda rows: rows.fetch(slice(None)).numpy(), numbers))
         return x if out is None else out.copy_(x)
 
     def fetch_for_clustering(self, which: ndarray) -> Any:
-        """The same."""
+        """Return the rows with these numbers, gathered from all processes."""
         return self.fetch(which).numpy()
 
     def each(self, work: Callable[[Rows], ndarray], which: ndarray | None = None) -> ndarray:
-        """The work on a row is done where the row is, and what it makes is known to all."""
+        """Apply a function to each row in the process that has it, and gather the results."""
         numbers = np.arange(self._n_rows) if which is None else which
         places = np.flatnonzero((self._first <= numbers) & (numbers < self._last))
         here = self._mine.subset(numbers[places] - self._first)
@@ -225,9 +225,9 @@ class ShardedRows(Rows):
 
 
 def float_types(X: Any) -> list[type]:
-    """What X may be converted to, first what it is converted to if it is neither.
+    """Return the dtypes that X may have; other dtypes are converted to the first one.
 
-    Small whole numbers fit into float32; others might lose their last digits in it.
+    Small integers fit into float32; others could lose their last digits.
     """
     dtype = getattr(X, "dtype", None)
     small = isinstance(dtype, np.dtype) and dtype.kind in "biu" and dtype.itemsize <= 2
@@ -240,6 +240,6 @@ def _check_size(rows: Float[ndarray, "n features"], names: ndarray | None) -> No
     column = int(np.flatnonzero(~(np.abs(rows) < LARGEST).all(axis=0))[0])
     name = column if names is None else repr(names[column])
     raise InvalidInput(
-        f"column {name} holds values too large for products in float32 (beyond 1e18 in the scale "
+        f"column {name} has values too large for products in float32 (beyond 1e18 in the scale "
         "of the map): divide it by a constant or, if scale is None, set scale='standard'."
     )

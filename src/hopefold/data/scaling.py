@@ -1,4 +1,4 @@
-"""The scale that a map is learned in, and the way back to the user's own units."""
+"""Scaling of columns, and its inverse."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
 
-#: Rows that are looked at, at the most, to tell pixels from other columns.
+#: Maximum number of rows that are inspected to recognize pixels.
 PIXEL_SAMPLE = 2_000
 
-#: What varies by less has no gain that a number can hold.
+#: The least range or deviation of a column that counts as varying: its inverse is representable.
 TINY = np.finfo(np.float64).tiny
 
 
@@ -30,8 +30,8 @@ TINY = np.finfo(np.float64).tiny
 class Scale:
     """x ↦ (x − shift) · gain, column by column.
 
-    A column that was constant in training has gain 0: nothing could be learned from it, so the map
-    does not listen to it, and an exemplar holds the constant.
+    A column that was constant in training has gain 0: nothing can be learned from it, so the map
+    ignores it, and exemplars have the constant value.
     """
 
     shift: Float[ndarray, " features"]
@@ -39,24 +39,24 @@ class Scale:
 
     @cached_property
     def is_none(self) -> bool:
-        """Does it leave rows as they are?"""
+        """Whether the scale is the identity."""
         return not self.shifts and bool((self.gain == 1).all())
 
     @property
     def is_one(self) -> bool:
-        """Is it the same for all columns that vary, as it is for pixels?"""
+        """Whether all columns that vary have the same scale, as pixels do."""
         varies = self.gain != 0
         return len(np.unique(self.gain[varies])) <= 1 and len(np.unique(self.shift[varies])) <= 1
 
     def columns_that_vary(self, *, multiple: int) -> Int[ndarray, " c"]:
-        """Their numbers, and those of some others, up to the next multiple where there are any."""
+        """The indices of columns that vary, padded with others up to the next multiple."""
         vary, constant = np.flatnonzero(self.gain), np.flatnonzero(self.gain == 0)
         n_others = -len(vary) % multiple if len(vary) else multiple
         return np.union1d(vary, constant[:n_others])
 
     @cached_property
     def shifts(self) -> bool:
-        """Does it move any column, and not only stretch it?"""
+        """Whether any column is shifted."""
         return bool(self.shift.any())
 
     @cached_property
@@ -64,15 +64,15 @@ class Scale:
         return self.shift.astype(np.float32), self.gain.astype(np.float32)
 
     def apply(self, X: Any) -> Float[ndarray, "n features"]:
-        """Dense float32 rows in the scale of the map. Subtracts before it rounds to float32."""
+        """Return dense float32 rows in the scale of the map; subtract, then round to float32."""
         if self.is_none and type(X) is np.ndarray and X.dtype == np.float32:
             return X
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
         shift, gain = self._in_float32 if rows.dtype == np.float32 else (self.shift, self.gain)
-        with np.errstate(over="ignore"):  # whoever uses the rows looks for infinity
+        with np.errstate(over="ignore"):  # the caller checks for infinity
             if self.is_none:
                 return rows.astype(np.float32, copy=False)
-            if can_be_shared(rows):  # torch has all processors do it
+            if can_be_shared(rows):  # torch uses all threads
                 x, factor = torch.from_numpy(rows), torch.from_numpy(gain)
                 shifted = (x - torch.from_numpy(shift)).mul_(factor) if self.shifts else x * factor
                 return shifted.float().numpy()
@@ -81,8 +81,8 @@ class Scale:
             return scaled.astype(np.float32)
 
     def write(self, X: ndarray, out: Float[ndarray, "n features"]) -> None:
-        """What `apply` gives, to the bit, in memory that is there already."""
-        plain = X.dtype == np.float32 and X.flags.forc and X.flags.aligned  # torch can look at it
+        """Write the result of `apply`, bitwise equal, to an existing array."""
+        plain = X.dtype == np.float32 and X.flags.forc and X.flags.aligned  # torch can share it
         if not plain or self.is_none:
             out[:] = self.apply(X)
             return
@@ -95,21 +95,21 @@ class Scale:
             torch.mul(x, gain, out=written)
 
     def undo(self, rows: Float[ndarray, "n features"]) -> Float[ndarray, "n features"]:
-        """Rows in the scale of the map, back in the user's own units."""
+        """Return rows from the scale of the map in the original units."""
         with np.errstate(divide="ignore"):
             width = np.where(self.gain == 0, 0, 1 / self.gain)
         return rows * width + self.shift
 
 
 def can_be_shared(rows: ndarray) -> bool:
-    """Can torch look at the numbers where they lie?"""
+    """Return whether torch can share the memory of an array."""
     flags = rows.flags
     return flags.writeable and flags.forc and rows.dtype in (np.float32, np.float64)
 
 
 @cache
 def _hush_torch() -> None:
-    """Of the first array that can only be read, torch warns that it might be written to."""
+    """Share memory with torch, without its warning about read-only arrays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         torch.from_numpy(np.frombuffer(bytes(4), dtype=np.float32))
@@ -122,9 +122,9 @@ def _only_mine(part: Any) -> list[Any]:
 def learn_scale(
     X: Any, how: str | None, all_gather_object: Callable[[Any], list[Any]] = _only_mine
 ) -> Scale:
-    """The scale of a table, dense or CSR.
+    """Learn the scale of a table, dense or CSR.
 
-    Where X is a part of it, ``all_gather_object`` gives what was found in each part.
+    If X is a part of it, ``all_gather_object`` gathers the statistics of all parts.
 
     ``standard``: every column to mean 0 and standard deviation 1. ``range``: one shift and one gain
     for the whole table, so that it spans [0, 1]: pixels keep their proportions. ``None``: leave it.
@@ -144,7 +144,7 @@ def learn_scale(
     elif how == "range" or (
         how == "auto" and _look_like_pixels(X, low / 2, high / 2, all_gather_object)
     ):
-        half = high.max() / 2 - low.min() / 2  # the whole may be beyond all numbers
+        half = high.max() / 2 - low.min() / 2  # the difference may overflow
         shift = np.full(n_features, low.min())
         gain = np.full(n_features, 0.5 / half if half > TINY else 1.0)
     else:
@@ -156,11 +156,11 @@ def learn_scale(
 def _look_like_pixels(
     X: ndarray, low: ndarray, high: ndarray, all_gather_object: Callable[[Any], list[Any]]
 ) -> bool:
-    """Do the columns share one range? Theirs are given in halves, whose differences are numbers.
+    """Return whether the columns share one range. Halves are passed, as differences may overflow.
 
-    All start near one common floor, and more than half of them right on it, as numbers without
-    bounds do not; most reach half of the common ceiling, and those that do not are like pixels at
-    the border: mostly at the floor.
+    All minima are near a common floor, and more than half of them are equal to it, unlike those of
+    unbounded values. Most maxima reach half of the common ceiling, and the other columns are like
+    pixels at the border: mostly at the floor.
     """
     varies = low < high
     if not varies.any():
@@ -188,7 +188,7 @@ def _column_range(X: Any) -> tuple[ndarray, ndarray]:
 def _mean_and_deviation(
     X: Any, magnitude: ndarray, all_gather_object: Callable[[Any], list[Any]]
 ) -> tuple[ndarray, ndarray]:
-    """By chunks, and relative to the magnitude of a column: no square over- or underflows."""
+    """Compute by chunks, relative to the magnitude of a column, so squares cannot overflow."""
     scaler = StandardScaler(with_mean=not sparse.issparse(X))
     unit = 1 / magnitude
     for chunk in (rows.astype(np.float64) for rows in chunks(X)):

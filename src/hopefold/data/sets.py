@@ -1,8 +1,8 @@
-"""Named data sets, from their original files: digits, mnist, usps.
+"""Named data sets from their original files: digits, mnist, usps.
 
-A file is looked for in a folder that the user names (an argument, or ``HOPEFOLD_DATA``), then in
-the cache, and at last downloaded from public mirrors. Whatever is found has to have the right
-SHA-256. ``digits`` comes with scikit-learn.
+A file is searched for in a folder that the user names (an argument, or ``HOPEFOLD_DATA``), then
+in the cache. Otherwise it is downloaded from public mirrors. Its SHA-256 is always verified.
+``digits`` comes with scikit-learn.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
-#: Where the user's own copies are: ``$HOPEFOLD_DATA/mnist/train-images-idx3-ubyte.gz``, and so on.
+#: The folder of the user's own copies: ``$HOPEFOLD_DATA/mnist/train-images-idx3-ubyte.gz`` etc.
 FOLDER_VARIABLE = "HOPEFOLD_DATA"
 
-#: Seconds that a mirror has to answer.
+#: Timeout of a mirror in seconds.
 TIMEOUT = 30
 
 DOWNLOAD_COLUMNS = (
@@ -46,7 +46,7 @@ DOWNLOAD_COLUMNS = (
 
 @dataclass(frozen=True)
 class DataSet:
-    """Images as rows of pixels, their labels, and the official test part where there is one."""
+    """Images as rows of pixels, their labels, and the official test part if there is one."""
 
     name: str
     X: ndarray
@@ -58,7 +58,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Source:
-    """The files of a data set with their SHA-256, where they can be had, and how they are read."""
+    """The files of a data set with their SHA-256, the mirrors, and the function that reads them."""
 
     read: Callable[[list[Path]], DataSet]
     files: dict[str, str] = field(default_factory=dict)
@@ -66,14 +66,14 @@ class Source:
 
 
 def load_set(name: str, folder: str | PathLike[str] | None = None) -> DataSet:
-    """A data set by name.
+    """Load a data set by name.
 
     Parameters
     ----------
     name : {"digits", "mnist", "usps"}
-        Which one.
+        The name of the data set.
     folder : path, optional
-        Where ``name/<file>`` is looked for first. Default: the variable ``HOPEFOLD_DATA``.
+        Where ``name/<file>`` is searched for first. Default: the variable ``HOPEFOLD_DATA``.
 
     Examples
     --------
@@ -84,25 +84,25 @@ def load_set(name: str, folder: str | PathLike[str] | None = None) -> DataSet:
     """
     if not isinstance(name, str) or name not in SOURCES:
         raise InvalidParameter(
-            f"{name!r} is no known data set: choose one of {', '.join(SOURCES)}."
+            f"{name!r} is not a known data set: choose one of {', '.join(SOURCES)}."
         )
     source, own = SOURCES[name], _users_folder(name, folder)
     return source.read([_find(name, file, own) for file in source.files])
 
 
 def _users_folder(name: str, folder: str | PathLike[str] | None) -> Path | None:
-    """The folder that the user names, if any."""
+    """Return the folder that the user names, if any."""
     if folder is None or folder == "":
         folder = os.environ.get(FOLDER_VARIABLE)
     elif not isinstance(folder, str | PathLike):
         raise InvalidParameter(
-            f"folder={folder!r} is no path: give the folder in which {name}/ is, or leave it out."
+            f"folder={folder!r} is not a path: give the folder that contains {name}/, or omit it."
         )
     return Path(folder).expanduser() if folder else None
 
 
 def _find(name: str, file: str, own: Path | None) -> Path:
-    """The path of a file with the right checksum: the user's own, the cached, or the downloaded."""
+    """Return the path of a verified file: the user's own, the cached, or the downloaded one."""
     if own is None:
         return _cached_or_downloaded(name, file)
     path, checksum = own / name / file, SOURCES[name].files[file]
@@ -121,7 +121,7 @@ def _find(name: str, file: str, own: Path | None) -> Path:
 
 
 def _cached_or_downloaded(name: str, file: str) -> Path:
-    """A damaged file in the cache is replaced; where that fails, it is said."""
+    """Replace a damaged file in the cache; if that fails, the error says so."""
     path = cache_folder() / name / file
     if not path.exists():
         return _download(name, path)
@@ -137,7 +137,7 @@ def _cached_or_downloaded(name: str, file: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where downloaded files are kept."""
+    """Return the folder of downloaded files."""
     return Path(_pooch().os_cache("hopefold"))
 
 
@@ -146,7 +146,7 @@ def _download(name: str, path: Path) -> Path:
     for mirror in source.mirrors:
         try:
             return _retrieve(mirror + path.name, source.files[path.name], path)
-        except (OSError, ValueError) as error:  # not there, or not the file it should be
+        except (OSError, ValueError) as error:  # not available, or not the original
             reasons.append(f"{mirror}: {str(error).splitlines()[0][:80]}")
     wanted = ", ".join(f"{file} (SHA-256 {sha})" for file, sha in source.files.items())
     raise DataNotFound(
@@ -158,7 +158,7 @@ def _download(name: str, path: Path) -> Path:
 def _retrieve(url: str, checksum: str, path: Path) -> Path:
     """Download one file through pooch, which removes it again if its checksum is wrong."""
     pooch = _pooch()
-    pooch.get_logger().setLevel("WARNING")  # the bar says it all
+    pooch.get_logger().setLevel("WARNING")  # the progress bar is enough
     with RichProgress(*DOWNLOAD_COLUMNS, console=Console(stderr=True)) as progress:
         bar = _Bar(progress, path.name)
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
@@ -167,7 +167,7 @@ def _retrieve(url: str, checksum: str, path: Path) -> Path:
 
 
 class _Bar:
-    """What pooch expects of a progress bar, told to rich."""
+    """The interface of pooch for a progress bar, implemented with rich."""
 
     def __init__(self, progress: RichProgress, title: str) -> None:
         self._progress = progress
@@ -218,7 +218,7 @@ def _read_mnist(paths: list[Path]) -> DataSet:
 
 
 def _read_idx(path: Path) -> ndarray:
-    """An array of bytes: two zeros, the type (8), the number of axes, their lengths, the data."""
+    """Read an IDX file: two zeros, the type (8), the number of axes, their lengths, the data."""
     content = gzip.decompress(path.read_bytes())
     n_axes = content[3]
     shape = np.frombuffer(content, ">u4", count=n_axes, offset=4)
@@ -226,7 +226,7 @@ def _read_idx(path: Path) -> ndarray:
 
 
 def _read_usps(paths: list[Path]) -> DataSet:
-    """256 × 1100 × 10: slice k is the digit k + 1, the last one 0; pixels lie column by column."""
+    """Read 256 × 1100 × 10: slice k is digit k + 1, the last one 0; pixels are in column order."""
     pixels = loadmat(paths[0])["data"]
     X = pixels.reshape(16, 16, 1100, 10).transpose(3, 2, 1, 0).reshape(11_000, 256)
     return DataSet("usps", X, np.repeat([1, 2, 3, 4, 5, 6, 7, 8, 9, 0], 1100), (16, 16))

@@ -1,4 +1,4 @@
-"""Where tables come from: CSV, Parquet, NumPy's files, folders of images, AnnData, named sets."""
+"""Sources of tables: CSV, Parquet, NumPy files, folders of images, AnnData, named data sets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from numpy import ndarray
 
-#: What standard input is called.
+#: The name of standard input.
 STDIN = "-"
 
-#: Sets that come with scikit-learn as tables with names, and those of `hopefold.data.sets`.
+#: Data sets of scikit-learn with column names, and those of `hopefold.data.sets`.
 SMALL_SETS = ("iris", "wine", "cancer")
 IMAGE_SETS = ("digits", "mnist", "mnist-test", "usps")
 NAMED_SETS = (*SMALL_SETS, *IMAGE_SETS)
@@ -29,21 +29,21 @@ NAMED_SETS = (*SMALL_SETS, *IMAGE_SETS)
 
 @dataclass(frozen=True)
 class Frame:
-    """Columns by name, numbers or text, all of the same length."""
+    """Columns by name, numeric or text, all of the same length."""
 
     source: str
     columns: Mapping[str, ndarray]
-    #: The column of the rows' names, where the file has one without a name.
+    #: The column of row names, if the file has one without a name.
     ids: str | None = None
-    #: A column as it is written, where numbers are written as text.
+    #: Returns a column as written, for file formats that store numbers as text.
     written: Callable[[str], ndarray] | None = None
 
     def ids_in(self, name: str) -> ndarray:
-        """A column that is no number, whatever it looks like: 007 stays 007."""
+        """Return an identifier column without conversion to numbers: 007 stays 007."""
         return self.columns[name] if self.written is None else self.written(name)
 
     def labels_in(self, name: str) -> ndarray:
-        """A column of labels: numbers, unless they are written otherwise than numbers are."""
+        """Return a label column: numbers, unless they are not in the usual notation."""
         labels = self.columns[name]
         if self.written is None or labels.dtype.kind not in "iu":
             return labels
@@ -53,20 +53,20 @@ class Frame:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Rows of numbers, dense or CSR, and columns beside them: labels, ids."""
+    """Rows of numbers, dense or CSR, and additional columns: labels, ids."""
 
     source: str
     X: Any
     names: ndarray | None = None
     beside: Mapping[str, ndarray] = field(default_factory=dict)
-    #: Which of those beside are the labels and the ids where nobody says otherwise.
+    #: The additional columns with the labels and the ids by default.
     label: str | None = None
     ids: str | None = None
     image_shape: tuple[int, int] | None = None
 
 
 def read_source(path: str, image_shape: tuple[int, int] | None = None) -> Frame | Matrix:
-    """Read a file, a folder, standard input or a named set, as its name says."""
+    """Read a file, a folder, standard input or a named data set, depending on its name."""
     if path == STDIN:
         from hopefold.data.csv_files import parse_csv
 
@@ -81,11 +81,11 @@ def read_source(path: str, image_shape: tuple[int, int] | None = None) -> Frame 
     ending = "".join(place.suffixes[-2:] if place.suffix == ".gz" else place.suffixes[-1:]).lower()
     if ending not in READERS:
         raise InvalidInput(
-            f"{path} ends in {ending or 'nothing'}, which tells no kind of table: give a file that "
+            f"{path} ends in {ending or 'nothing'}, which is not a known format: give a file that "
             f"ends in {', '.join(READERS)}, a folder of images, or one of {', '.join(NAMED_SETS)}."
         )
     if not place.stat().st_size:
-        raise InvalidInput(f"{path} is empty: give a table with a line of names and some rows.")
+        raise InvalidInput(f"{path} is empty: give a table with a header line and some rows.")
     return READERS[ending](place)
 
 
@@ -100,7 +100,7 @@ def _not_found(place: Path) -> DataNotFound:
         remedy = f"there is no folder {folder} either."
     else:
         remedy = f"give the path of a table, or a named set ({', '.join(NAMED_SETS)})."
-    return DataNotFound(f"there is no file {place}: {remedy}")
+    return DataNotFound(f"the file {place} does not exist: {remedy}")
 
 
 def _read_csv(path: Path) -> Frame:
@@ -108,7 +108,7 @@ def _read_csv(path: Path) -> Frame:
 
     pyarrow = _import("pyarrow")
     try:
-        with pyarrow.input_stream(path) as stream:  # .gz is unpacked
+        with pyarrow.input_stream(path) as stream:  # decompresses .gz
             content = stream.read()
     except (OSError, ValueError) as error:
         raise BrokenFile(f"{path} cannot be read ({error}).") from error
@@ -123,7 +123,9 @@ def _read_parquet(path: Path) -> Frame:
         table = parquet.read_table(path, use_threads=False)
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
-        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+        raise BrokenFile(
+            f"{path} is not a complete Parquet file ({what}): write it again."
+        ) from error
     return Frame(str(path), *columns_of(table, str(path)))
 
 
@@ -140,13 +142,13 @@ def _read_npz(path: Path) -> Matrix:
     names = arrays.pop("names", None)
     if names is not None and names.shape != (X.shape[1],):
         raise InvalidInput(
-            f"{path} has {X.shape[1]} columns and names of the shape {names.shape}: give one each."
+            f"{path} has {X.shape[1]} columns and names of shape {names.shape}: give one for each."
         )
     beside = {name: array for name, array in arrays.items() if array.shape == X.shape[:1]}
     if "y" in arrays and "y" not in beside:
         raise InvalidInput(
-            f"{path} has {len(X)} rows in X and labels of the shape {arrays['y'].shape} in y: "
-            "give a label a row."
+            f"{path} has {len(X)} rows in X and labels of shape {arrays['y'].shape} in y: "
+            "give one label per row."
         )
     return Matrix(
         str(path),
@@ -168,31 +170,31 @@ def _read_npy(path: Path) -> Matrix:
 
 
 def load_numpy(path: Path) -> Any:
-    """The array of an NPY file, or those of an NPZ file by name."""
+    """Return the array of an NPY file, or the arrays of an NPZ file by name."""
     try:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return loaded
             return {name: loaded[name] for name in loaded.files}
-    except Exception as error:  # damaged headers make errors of any kind
+    except Exception as error:  # damaged headers can raise any error
         raise _no_numpy_file(path, error) from error
 
 
 def _no_numpy_file(path: Path, error: Exception) -> BrokenFile:
     if "allow_pickle" in str(error):
         return BrokenFile(
-            f"{path} holds Python objects, which are never opened, as they can run code: save "
+            f"{path} contains Python objects, which are not loaded, since they can run code: save "
             "text with .astype(str)."
         )
-    return BrokenFile(f"{path} is no whole NumPy file ({error}): write it again.")
+    return BrokenFile(f"{path} is not a complete NumPy file ({error}): write it again.")
 
 
 def _flat(X: ndarray, source: str) -> tuple[ndarray, tuple[int, int] | None]:
-    """Rows and columns; images are laid out as rows of pixels."""
+    """Check for rows and columns; flatten images to rows of pixels."""
     if X.dtype.kind not in "biuf" or X.ndim not in (2, 3):
         raise InvalidInput(
-            f"{source} holds an array of the shape {X.shape} and the type {X.dtype}: give numbers "
+            f"{source} contains an array of shape {X.shape} and type {X.dtype}: give numbers "
             "in rows and columns, or images as (rows, height, width)."
         )
     if X.ndim == 2:

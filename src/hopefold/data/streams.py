@@ -1,7 +1,7 @@
-"""Rows that come a batch at a time: Parquet files and folders, or whatever gives batches.
+"""Streams of rows: Parquet files and folders, or iterables of batches.
 
-To be learned from, a stream is read once. What does not fit the buffer is kept in a temporary file
-as plain rows, since learning takes them in random order, many times over.
+A stream is read once for a fit. If it does not fit the buffer, it is written to a temporary file
+as plain rows, since training accesses them in random order, once per epoch.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: Numbers of a Parquet file that are read at once.
+#: Number of values of a Parquet file that are read at once.
 BATCH = 2**20
 
 
 class Batch(NamedTuple):
-    """Some rows of a stream, their labels where it has any, and the columns' names."""
+    """Some rows of a stream, their labels if it has any, and the column names."""
 
     X: Float[ndarray, "n features"]
     y: ndarray | None
@@ -48,7 +48,7 @@ class Table(NamedTuple):
 
 
 def is_stream(X: Any) -> bool:
-    """Is it a path, a pyarrow dataset, or something that gives batches but is no table itself?"""
+    """Return whether X is a path, a pyarrow dataset, or an iterable of batches, and not a table."""
     if isinstance(X, np.ndarray):
         return False
     if _is_parquet(X):
@@ -58,17 +58,18 @@ def is_stream(X: Any) -> bool:
 
 
 def is_list_of_batches(X: Any) -> bool:
-    """Is it a list of pairs (X, y)?"""
+    """Return whether X is a list of pairs (X, y)."""
     return isinstance(X, list) and bool(X) and all(_is_pair(batch) for batch in X)
 
 
 def read_all(
     source: Any, label: Any, *, part: int = 0, n_parts: int = 1, label_needed: bool = True
 ) -> Table:
-    """Read a stream from the first row to the last, to learn from it, or one part of it.
+    """Read a stream, or one part of it, for a fit.
 
-    ``label`` names the label column of a Parquet source, whose row groups are dealt out to parts
-    of about the same number of rows; other streams give pairs (X, y), and have one part.
+    ``label`` is the label column of a Parquet source, whose row groups are divided among the parts
+    so that each has about the same number of rows. Other streams yield pairs (X, y) and have one
+    part.
     """
     if _is_parquet(source):
         if label is None and label_needed:
@@ -76,14 +77,14 @@ def read_all(
         batches = _read_parquet(source, label, None, part, n_parts)
     elif n_parts > 1:
         raise InvalidInput(
-            "several processes learn from Parquet files, of which each reads its part, or from "
-            "arrays that each of them has: give one of these."
+            "several processes can only learn from Parquet files, of which each reads a part, or "
+            "from arrays, of which each process has its own: give one of these."
         )
     elif label is not None:
-        raise InvalidInput("a stream of batches gives pairs (X, y): leave y out.")
+        raise InvalidInput("a stream of batches yields pairs (X, y): leave y out.")
     else:
         batches = _check_batches(source, with_labels=True)
-    with tempfile.TemporaryFile() as file:  # what is mapped stays when it is closed
+    with tempfile.TemporaryFile() as file:  # the mapping stays valid when it is closed
         labels: list[ndarray] = []
         names, X = None, np.empty((0, 0))
         for batch in batches:
@@ -100,7 +101,7 @@ def read_all(
 
 
 def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndarray, "n features"]]:
-    """The rows of a stream, a batch at a time, without labels: certain columns, or all of them."""
+    """Yield the rows of a stream in batches, without labels: given columns, or all of them."""
     if _is_parquet(source):
         batches = _read_parquet(source, None, columns)
     else:
@@ -109,7 +110,7 @@ def read_rows(source: Any, columns: Sequence[str] | None) -> Iterator[Float[ndar
 
 
 def read_batches(X: Any, columns: Sequence[str] | None) -> Iterator[Float[ndarray, "n features"]]:
-    """The rows of a stream or of a table on disk, some at a time."""
+    """Yield the rows of a stream or of a table on disk in batches."""
     return disk.chunks(X) if disk.is_on_disk(X) else read_rows(X, columns)
 
 
@@ -155,7 +156,7 @@ def _read_parquet(
 
 
 def _existing(source: str | PathLike[str]) -> Any:
-    """The path of a file or folder, or those of all files that a pattern names."""
+    """Return the path of a file or folder, or those of all files that match a pattern."""
     path = Path(source)
     if path.exists():
         return path
@@ -166,7 +167,7 @@ def _existing(source: str | PathLike[str]) -> Any:
 
 
 def _deal(fragments: Sequence[Any], part: int, n_parts: int) -> list[list[int]]:
-    """The row groups of each file that are in a part: neighbours, of about as many rows."""
+    """Return the row groups of each file in a part: consecutive ones, with about as many rows."""
     sizes = []
     for number, fragment in enumerate(fragments):
         with _naming(fragment.path):
@@ -203,18 +204,18 @@ def _features(schema: Any, label: Any, columns: Sequence[str] | None, path: str)
         if not kind.startswith(("int", "uint", "float", "double", "half", "bool", "decimal")):
             labels = ", or give y its name if it has the labels" if label is None else ""
             raise InvalidInput(
-                f"column {name!r} of {path} is of type {kind}, which is no number: encode it, or "
+                f"column {name!r} of {path} has type {kind}, which is not a number: encode it, or "
                 f"leave it out{labels}."
             )
     if not features:
-        raise InvalidInput(f"{path} has no column besides the label.")
+        raise InvalidInput(f"{path} has no columns other than the label.")
     return features
 
 
 def _check_schema(
     schema: Any, path: str, first: Any, first_path: str, features: Sequence[str], label: Any
 ) -> None:
-    """Do the columns of a file agree with those of the first one?"""
+    """Check that the columns of a file agree with those of the first one."""
     for name in [*features, *([label] if label is not None else [])]:
         if name not in schema.names:
             raise InvalidInput(
@@ -224,8 +225,8 @@ def _check_schema(
         mine, theirs = schema.field(name).type, first.field(name).type
         if mine != theirs:
             raise InvalidInput(
-                f"column {name!r} is of type {mine} in {path}, but {theirs} in {first_path}: give "
-                "it one type in all files."
+                f"column {name!r} is of type {mine} in {path}, but {theirs} in {first_path}: use "
+                "one type in all files."
             )
 
 
@@ -237,7 +238,7 @@ def _labels(column: Any) -> ndarray:
 
 
 def _float_type(schema: Any, features: Sequence[str]) -> type:
-    """float32 where it holds every number of the columns, else float64."""
+    """Return float32 if it represents every value of the columns exactly, else float64."""
     narrow = {"float", "halffloat", "int8", "int16", "uint8", "uint16", "bool"}
     kinds = {str(schema.field(name).type) for name in features}
     return np.float32 if kinds <= narrow else np.float64
@@ -247,12 +248,12 @@ def _check_batches(source: Iterable[Any], *, with_labels: bool) -> Iterator[Batc
     if iter(source) is source:
         raise InvalidInput(
             f"a {type(source).__name__} can be read only once: give a list of batches, or an "
-            "object whose __iter__ begins anew each time."
+            "object whose __iter__ starts anew each time."
         )
     n_features = None
     for number, batch in enumerate(source):
         if with_labels and not _is_pair(batch):
-            raise InvalidInput(f"batch {number} of the stream is no pair (X, y).")
+            raise InvalidInput(f"batch {number} of the stream is not a pair (X, y).")
         X, y = batch if _is_pair(batch) else (batch, None)
         names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
         if sparse.issparse(X):
@@ -289,19 +290,21 @@ def _append(X: ndarray, file: IO[bytes]) -> None:
         file.flush()
     except OSError as error:
         raise NoRoomOnDisk(
-            f"a stream is kept in {tempfile.gettempdir()} while it is learned from, where "
-            f"something is wrong ({error}): make room there, or set TMPDIR to another folder."
+            f"a stream is kept in {tempfile.gettempdir()} during the fit, but writing failed there "
+            f"({error}): free some space, or set TMPDIR to another folder."
         ) from error
 
 
 @contextmanager
 def _naming(path: str | PathLike[str]) -> Iterator[None]:
-    """What pyarrow says of a file becomes an error of our own that names the file."""
+    """Convert pyarrow's errors about a file into ours, which name the file."""
     try:
         yield
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
-        raise BrokenFile(f"{path} is no whole Parquet file ({what}): write it again.") from error
+        raise BrokenFile(
+            f"{path} is not a complete Parquet file ({what}): write it again."
+        ) from error
 
 
 def _schema(fragment: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A table from any source, ready to be learned from or to be judged."""
+"""Reading a table from any source, for training or prediction."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ MISSING = ("drop", "mean")
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of numbers, and what is known of them."""
+    """Rows of numbers, with their labels, names and other columns."""
 
     #: An array or a CSR matrix of shape (n, features).
     X: Any
-    #: Labels (n,), the names of the features, and of the rows; ``None`` where there are none.
+    #: Labels (n,), and the names of the features and of the rows; ``None`` if there are none.
     y: ndarray | None
     names: ndarray | None = None
     ids: ndarray | None = None
     image_shape: tuple[int, int] | None = None
-    #: How the features were made of the columns.
+    #: How the columns were converted to features.
     columns: Columns = field(default_factory=Columns)
-    #: Columns that are kept beside the results, by name.
+    #: Columns that are kept for the output, by name.
     kept: Mapping[str, ndarray] = field(default_factory=dict)
-    #: Which rows of the source these are, where some are left out, and how many had gaps.
+    #: The rows of the source that are left after dropping, and the number with missing values.
     places: ndarray | None = None
     n_dropped: int = 0
 
@@ -59,36 +59,36 @@ def read_table(
     labelled: bool = True,
     missing_labels: bool = False,
 ) -> Table:
-    """Read a table; `fit` takes it as it is, and keeps in the model how it was read.
+    """Read a table as input for `fit`; the model stores how the table was read.
 
     Parameters
     ----------
     path : path or str
-        CSV, TSV, Parquet, NPZ (X, y), NPY, AnnData, a folder of images with a folder for each
-        class, ``-`` for CSV on standard input, or a named set such as ``digits``.
+        CSV, TSV, Parquet, NPZ (X, y), NPY, AnnData, a folder of images with one subfolder per
+        class, ``-`` for CSV on standard input, or a named data set such as ``digits``.
     label : str, optional
-        The column of the labels; those of images, NPZ files and named sets are known. For an NPY
-        file, another one that has them.
+        The column of the labels. Images, NPZ files and named data sets have known labels. For an
+        NPY file, the path of another NPY file with the labels.
     ids, drop : sequence of str
-        Columns that are no features: kept beside the results, or left out.
+        Columns that are not features: kept for the output, or dropped.
     encode : bool
-        Make a feature of each value of a text column.
+        One-hot encode text columns.
     missing : {"drop", "mean"}, optional
-        What to do with missing values: leave their rows out, or fill in the mean of the column.
+        What to do with missing values: drop their rows, or fill in the mean of the column.
     columns : Columns, optional
-        How a fitted model reads tables (``model.columns_``): columns are found by name, encoded and
-        filled as they were for the fit.
+        How a fitted model reads tables (``model.columns_``): columns are found by name, and encoded
+        and filled as in the fit.
     ignore_extra : bool
-        With ``columns``: columns that the model does not know are left out.
+        With ``columns``: ignore columns that the model does not know.
     image_shape : (int, int), optional
-        The size that images are brought to.
+        The size to which images are resized.
     may_be_empty : bool
-        No rows are no mistake: the table is one of many.
+        Accept a table without rows, e.g. one of many.
     labelled : bool
-        Has it labels that matter? If not, there is no y, and a column that ``label`` names is left
-        out.
+        Whether labels are needed. If not, there is no y, and a column that ``label`` names is
+        dropped.
     missing_labels : bool
-        Keep rows whose label is missing: it is None in y.
+        Keep rows whose label is missing; it is None in y.
 
     Examples
     --------
@@ -102,10 +102,10 @@ def read_table(
         raise InvalidParameter(f"missing={missing!r} is not known: choose one of drop, mean.")
     size = image_shape or (columns.image_shape if columns else None)
     source = read_source(fspath(path), size)
-    wishes = _Wishes(
+    options = _Options(
         label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra, labelled
     )
-    table = _of_frame(source, wishes) if isinstance(source, Frame) else _of_matrix(source, wishes)
+    table = _of_frame(source, options) if isinstance(source, Frame) else _of_matrix(source, options)
     return without_missing(
         table if labelled else replace(table, y=None),
         missing,
@@ -117,9 +117,9 @@ def read_table(
 
 
 def as_table(X: Any, columns: Columns | None) -> Table | None:
-    """A table; also of a frame or a file that has to be encoded or filled for a model.
+    """Read a table, or convert a frame or file that a model has to encode or fill.
 
-    ``None`` for rows that are taken as they are.
+    Return ``None`` for input that needs no conversion.
     """
     if isinstance(X, Table):
         return X
@@ -134,8 +134,8 @@ def as_table(X: Any, columns: Columns | None) -> Table | None:
 
 
 @dataclass(frozen=True)
-class _Wishes:
-    """What `read_table` is asked for."""
+class _Options:
+    """The options of `read_table`."""
 
     label: str | None
     ids: tuple[str, ...]
@@ -147,79 +147,79 @@ class _Wishes:
     labelled: bool
 
 
-def _of_frame(frame: Frame, wishes: _Wishes) -> Table:
-    there, label, ids, drop = frame.columns, wishes.label, wishes.ids, wishes.drop
+def _of_frame(frame: Frame, options: _Options) -> Table:
+    there, label, ids, drop = frame.columns, options.label, options.ids, options.drop
     for name in (*ids, *drop, *([label] if label is not None else [])):
         check_column(name, there, frame.source)
-    known = wishes.columns or Columns()
+    known = options.columns or Columns()
     if label is None and known.label in there:
         label = known.label
     if frame.ids is not None:
         ids, drop = ids or (frame.ids,), (*drop, frame.ids)
     aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
     free = [name for name in there if name not in aside]
-    if wishes.columns is None:
-        if label is None and wishes.labelled:
+    if options.columns is None:
+        if label is None and options.labelled:
             raise InvalidInput(
-                f"say which column of {frame.source} has the labels (--label COLUMN): it has "
+                f"name the label column of {frame.source} (--label COLUMN): it has "
                 f"{columns_called(there)}."
             )
         if not free:
-            raise InvalidInput(f"{frame.source} has no column besides the label and the ids.")
+            raise InvalidInput(f"{frame.source} has no columns other than the label and the ids.")
         aside -= {label}
-        columns = learn_columns(there, free, encode=wishes.encode, label=label)
+        columns = learn_columns(there, free, encode=options.encode, label=label)
         columns = replace(columns, aside=tuple(name for name in there if name in aside))
     elif known.names is None:
         columns = replace(known, names=tuple(free))
     else:
         columns = known
-        _check_names(columns.names or (), there, free, frame.source, wishes)
-    X = columns.make(there, unknown_is_missing=wishes.lenient)
+        _check_names(columns.names or (), there, free, frame.source, options)
+    X = columns.make(there, unknown_is_missing=options.lenient)
     kept = {name: frame.ids_in(name) for name in ids}
     y = None if label is None else frame.labels_in(label)
     return Table(X, y, columns.features, _joined(kept), columns.image_shape, columns, kept)
 
 
-def _of_matrix(source: Matrix, wishes: _Wishes) -> Table:
-    label, y = _labels_beside(source, wishes)
-    for name in wishes.ids:
+def _of_matrix(source: Matrix, options: _Options) -> Table:
+    label, y = _labels_beside(source, options)
+    for name in options.ids:
         check_column(name, source.beside, source.source)
-    X, names = _chosen_columns(source, wishes)
+    X, names = _chosen_columns(source, options)
     shape = source.image_shape
-    columns = wishes.columns
+    columns = options.columns
     if columns is None:
         named = None if names is None else tuple(str(name) for name in names)
-        columns = Columns(named, label=label, aside=wishes.ids, image_shape=shape)
-    chosen = wishes.ids or ((source.ids,) if source.ids else ())
+        columns = Columns(named, label=label, aside=options.ids, image_shape=shape)
+    chosen = options.ids or ((source.ids,) if source.ids else ())
     kept = {name: source.beside[name] for name in chosen}
     X = X if sparse.issparse(X) or X.dtype.kind == "f" else X.astype(_float_type(X))
     return Table(X, y, names, _joined(kept), shape, columns, kept)
 
 
-def _labels_beside(source: Matrix, wishes: _Wishes) -> tuple[str | None, ndarray | None]:
-    """The labels that are asked for, or that a source has of itself."""
-    label, beside = wishes.label, source.beside
+def _labels_beside(source: Matrix, options: _Options) -> tuple[str | None, ndarray | None]:
+    """Return the labels that were asked for, or those that the source provides."""
+    label, beside = options.label, source.beside
     if label is not None and label not in beside and label.endswith(".npy"):
         return None, _labels_in_a_file(label, source)
     if label is not None:
         check_column(label, beside, source.source)
-    known = wishes.columns.label if wishes.columns else None
+    known = options.columns.label if options.columns else None
     label = next((one for one in (label, known, source.label) if one in beside), None)
     return label, None if label is None else beside[label]
 
 
-def _chosen_columns(source: Matrix, wishes: _Wishes) -> tuple[Any, ndarray | None]:
-    """The columns that a model knows, in its order; or all but those to be left out."""
-    X, names, wanted = source.X, source.names, wishes.columns and wishes.columns.names
+def _chosen_columns(source: Matrix, options: _Options) -> tuple[Any, ndarray | None]:
+    """Return the columns that a model knows, in its order, or all except the dropped ones."""
+    X, names, wanted = source.X, source.names, options.columns and options.columns.names
     if names is None:
-        for name in wishes.drop:
+        for name in options.drop:
             check_column(name, (), source.source)
         return X, None
-    for name in wishes.drop:
+    for name in options.drop:
         check_column(name, names, source.source)
-    free = [name for name in names if name not in wishes.drop]
+    free = [name for name in names if name not in options.drop]
     if wanted:
-        _check_names(wanted, names, free, source.source, wishes)
+        _check_names(wanted, names, free, source.source, options)
         free = list(wanted)
     if free == list(names):
         return X, names
@@ -233,18 +233,18 @@ def _float_type(X: ndarray) -> type:
 
 def _labels_in_a_file(label: str, source: Matrix) -> ndarray:
     if not Path(label).is_file():
-        raise InvalidInput(f"there is no file {label}: give the labels of {source.source}.")
+        raise InvalidInput(f"the file {label} does not exist: give the labels of {source.source}.")
     y = np.asarray(load_numpy(Path(label)))
     if y.shape != (source.X.shape[0],):
         raise InvalidInput(
             f"{source.source} has {source.X.shape[0]} rows, and {label} has the shape {y.shape}: "
-            "give a label a row."
+            "give one label per row."
         )
     return y
 
 
 def _joined(kept: Mapping[str, ndarray]) -> ndarray | None:
-    """The names of the rows as text."""
+    """Return the names of the rows as text."""
     if not kept:
         return None
     columns = [[str(value) for value in column] for column in kept.values()]
@@ -252,7 +252,7 @@ def _joined(kept: Mapping[str, ndarray]) -> ndarray | None:
 
 
 def check_column(name: str, there: Iterable[str], source: str) -> None:
-    """Is there such a column? If not, which is the nearest?"""
+    """Raise an error that suggests the closest name unless the column exists."""
     names = [str(one) for one in there]
     if name in names:
         return
@@ -260,7 +260,7 @@ def check_column(name: str, there: Iterable[str], source: str) -> None:
     close = difflib.get_close_matches(name.lower(), lowered, 1)
     hint = f"did you mean {lowered[close[0]]!r}?" if close else f"it has {columns_called(names)}."
     if names and all(_looks_like_a_number(one) for one in names[:-1]) and not close:
-        hint += " The first line looks like data: put a line of names above it."
+        hint += " The first line looks like data: put a header line above it."
     if not names:
         hint = "it has no named columns."
     raise InvalidInput(f"{source} has no column {name!r}: {hint}")
@@ -275,12 +275,12 @@ def _looks_like_a_number(text: str) -> bool:
 
 
 def _check_names(
-    wanted: Sequence[str], there: Iterable[str], free: Sequence[str], source: str, wishes: _Wishes
+    wanted: Sequence[str], there: Iterable[str], free: Sequence[str], source: str, options: _Options
 ) -> None:
-    """Are all columns there that a model was fitted on, and no others?"""
+    """Check that a table has the columns that the model was fitted on, and no others."""
     present, known = set(there), set(wanted)
     absent = [name for name in wanted if name not in present]
-    extra = [] if wishes.ignore_extra else [name for name in free if name not in known]
+    extra = [] if options.ignore_extra else [name for name in free if name not in known]
     wrong = []
     if absent:
         wrong.append(f"lacks {columns_called(absent)}")

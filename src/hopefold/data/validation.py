@@ -1,4 +1,4 @@
-"""What a user can get wrong, caught before it costs time, in the user's own names and numbers."""
+"""Validation of X, y and parameters, with messages that name the user's columns and values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
-#: So many values are looked at one by one.
+#: Up to this number of values, each one is checked for finiteness.
 FEW_VALUES = 10_000
 
 
@@ -49,10 +49,10 @@ def check_rows(
     finite: bool = True,
     needs_labels: bool = True,
 ) -> Any:
-    """X (and y, when fitting) as scikit-learn validates them, finite, with our own errors.
+    """Validate X (and y, when fitting) as scikit-learn does, and finite, with our own errors.
 
-    ``names`` are those of the columns of a stream, which an array does not have. Without
-    ``finite``, it is for others to call `check_finite`.
+    ``names`` are the column names of a stream, which an array does not have. Without ``finite``,
+    the caller has to call `check_finite`.
     """
     if not fitting and _is_as_it_should_be(X, model):
         if finite:
@@ -63,7 +63,7 @@ def check_rows(
         "accept_sparse": "csr",
         "dtype": float_types(X),
         "ensure_all_finite": False,
-        "skip_check_array": on_disk,  # it would be converted as a whole
+        "skip_check_array": on_disk,  # it would be read as a whole
     }
     with _our_errors(X):
         if fitting and y is None and not needs_labels:
@@ -87,12 +87,12 @@ def check_rows(
 
 
 def check_finite(model: BaseEstimator, X: Any) -> None:
-    """Are all numbers finite? If not, the error names the first column in which one is not."""
+    """Raise an error that names the first column with a value that is not finite."""
     _check_finite(X, getattr(model, "feature_names_in_", None))
 
 
 def _is_as_it_should_be(X: Any, model: Any) -> bool:
-    """Would scikit-learn's checks, which take a while, find nothing to do or to say?"""
+    """Return whether scikit-learn's checks, which take a while, can be skipped."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float32, np.float64)
@@ -104,7 +104,7 @@ def _is_as_it_should_be(X: Any, model: Any) -> bool:
 
 
 def check_more_rows(model: BaseEstimator, X: Any, y: Any) -> tuple[Any, ndarray]:
-    """X and y that a fitted model is to go on with."""
+    """Validate X and y for `partial_fit` of a fitted model."""
     X = check_rows(model, X, fitting=False)
     with _our_errors():
         if y is None:
@@ -117,7 +117,7 @@ def check_more_rows(model: BaseEstimator, X: Any, y: Any) -> tuple[Any, ndarray]
 
 
 def check_known_classes(known: ndarray, y: ndarray, classes: Any) -> ndarray:
-    """The places of the labels among the classes, if all of them are known."""
+    """Return the indices of labels among the classes; unknown labels are an error."""
     check_classes(known, len(y))
     if classes is not None and not np.array_equal(np.unique(classes), known):
         raise InvalidInput(
@@ -134,7 +134,7 @@ def check_known_classes(known: ndarray, y: ndarray, classes: Any) -> ndarray:
 
 
 def check_batch(model: BaseEstimator, X: Any) -> None:
-    """Some rows of a stream, or of a table on disk, whose columns' names are known to be right."""
+    """Validate some rows of a stream or of a table on disk, whose column names are correct."""
     n_features: int = model.n_features_in_
     if X.shape[1] != n_features:
         raise InvalidInput(
@@ -145,7 +145,7 @@ def check_batch(model: BaseEstimator, X: Any) -> None:
 
 
 def check_names(model: BaseEstimator, names: ndarray | None) -> None:
-    """Are the features of a table those of the model, in the same order?"""
+    """Check that a table has the features of the model, in the same order."""
     known = getattr(model, "feature_names_in_", None)
     if names is None or known is None or list(names) == list(known):
         return
@@ -158,7 +158,7 @@ def check_names(model: BaseEstimator, names: ndarray | None) -> None:
 
 
 def check_classes(classes: ndarray, n_rows: int, n_labelled: int | None = None) -> None:
-    """A map needs something to tell apart."""
+    """Check that there are at least two classes."""
     which = f"all {n_rows} rows"
     if n_labelled not in (None, n_rows):
         which = f"all {n_labelled} rows that have a label, of {n_rows}"
@@ -175,7 +175,7 @@ def check_classes(classes: ndarray, n_rows: int, n_labelled: int | None = None) 
 
 
 def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> None:
-    """One warning that names the classes with fewer rows than exemplars were asked for."""
+    """Warn about classes with fewer rows than exemplars were asked for."""
     rare = np.flatnonzero(sizes < n_exemplars)
     if len(rare):
         named = ", ".join(f"{classes.tolist()[k]!r} ({sizes[k]})" for k in rare[:5])
@@ -188,7 +188,7 @@ def warn_of_rare_classes(classes: ndarray, sizes: ndarray, n_exemplars: int) -> 
 
 
 def check_points(points: ndarray) -> None:
-    """Has the map kept every row within the range of float32?"""
+    """Raise an error if the embedding of a row is not finite."""
     if not _all_finite(points):
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InvalidInput(
@@ -198,7 +198,7 @@ def check_points(points: ndarray) -> None:
 
 
 def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarray:
-    """One positive weight a class."""
+    """Return one positive weight per class."""
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     if not isinstance(class_weight, dict | None) and not balanced:
         raise InvalidParameter(
@@ -217,7 +217,7 @@ def check_class_weight(class_weight: Any, classes: ndarray, y: ndarray) -> ndarr
 
 
 def _weights_by_label(class_weight: dict[Any, Any], labels: list[Any]) -> ndarray:
-    """As scikit-learn has it, but for a label like "1", which it takes for the number."""
+    """Return class weights as scikit-learn does, except that the label "1" is not the number 1."""
     missing = [label for label in labels if label not in class_weight]
     if missing and len(class_weight) > len(labels) - len(missing):
         raise InvalidInput(f"The classes, {missing}, are not in class_weight")
@@ -230,7 +230,7 @@ def _weights_by_label(class_weight: dict[Any, Any], labels: list[Any]) -> ndarra
 
 
 def check_pixels(image_shape: tuple[int, int], n_features: int) -> None:
-    """Are there as many pixels as features?"""
+    """Check that the image has as many pixels as there are features."""
     height, width = image_shape
     if height * width != n_features or height < 1:
         raise InvalidParameter(
@@ -240,16 +240,16 @@ def check_pixels(image_shape: tuple[int, int], n_features: int) -> None:
 
 
 def check_one_scale(scale: Scale, augment: str) -> None:
-    """Do all columns that vary share one scale, so that a pixel may move from one to another?"""
+    """Check that all columns that vary share one scale, so that pixels can move between them."""
     if not scale.is_one:
         raise InvalidParameter(
-            f"augment={augment!r} moves pixels between columns, which are each scaled by itself: "
+            f"augment={augment!r} moves pixels between columns, which are scaled separately: "
             "set scale='range', or augment=None."
         )
 
 
 def check_seed(random_state: Any) -> np.random.RandomState:
-    """The RandomState that scikit-learn makes of it."""
+    """Return the RandomState that scikit-learn makes of a seed."""
     try:
         return check_random_state(random_state)
     except ValueError as error:
@@ -261,7 +261,7 @@ def check_seed(random_state: Any) -> np.random.RandomState:
 
 @contextmanager
 def _our_errors(X: Any = None) -> Iterator[None]:
-    """Keep scikit-learn's wording, which its users and its checks know, under our own types."""
+    """Convert scikit-learn's errors to our types, with the same messages."""
     try:
         yield
     except HopefoldError:
@@ -275,14 +275,14 @@ def _our_errors(X: Any = None) -> Iterator[None]:
 def check_sortable(
     y: Any, *, remedy: str = "drop those rows.", rows: ndarray | None = None
 ) -> None:
-    """Labels that are missing or cannot be sorted are named before they make trouble.
+    """Raise an error for labels that are missing or cannot be sorted.
 
-    ``rows`` are the numbers of the rows whose labels these are, where they are not all.
+    ``rows`` are the numbers of the rows of these labels, if they are not all rows.
     """
     if y is None:
         return
     labels = np.asarray(y).ravel()
-    plain = isinstance(y, list | tuple) and labels.dtype.kind == "U"  # "nan" may have been NaN
+    plain = isinstance(y, list | tuple) and labels.dtype.kind == "U"  # NumPy writes NaN as "nan"
     values = np.array(y, dtype=object).ravel() if plain else labels
     if values.dtype.kind in "fM":
         missing = np.flatnonzero(np.isnan(values)).tolist()
@@ -307,9 +307,9 @@ def check_sortable(
 
 
 def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarray, " n"]]:
-    """The labels that are not missing, and which rows have one.
+    """Return the labels that are not missing, and the mask of labeled rows.
 
-    None and NaN are one marker: tables turn one into the other. So do -1 and "-1" mark the same.
+    None and NaN are one marker, as tables convert one into the other; so are -1 and "-1".
     """
     with _our_errors():
         values = np.asarray(y) if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
@@ -338,49 +338,49 @@ def _says_the_same(label: Any, marker: Any) -> bool:
 
 
 def warn_of_marker(marker: Any, labels: ndarray) -> None:
-    """One warning if no label is missing though there is a marker, unless it is None or NaN."""
+    """Warn if a marker other than None or NaN marks no label as missing."""
     if not is_missing(marker):
         close = get_close_matches(str(marker), [str(label) for label in np.unique(labels)], 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         warn(
-            f"missing_label={marker!r} marks no row: all labels are taken for classes.{hint}",
+            f"missing_label={marker!r} marks no row: all labels are treated as classes.{hint}",
             MarkerWarning,
         )
 
 
 def is_marker(marker: Any) -> bool:
-    """Does it stand for a missing label? ``()`` stands for none."""
+    """Return whether a value marks a missing label. The marker ``()`` marks none."""
     return not (isinstance(marker, tuple) and not marker)
 
 
 def is_missing(label: Any) -> bool:
-    """Is it None, NaN, or pandas' NA?"""
+    """Return whether a value is None, NaN, or pandas' NA."""
     if label is None:
         return True
     try:
         return not bool(label == label)  # noqa: PLR0124
-    except (TypeError, ValueError):  # pandas.NA does not say whether it is itself
+    except (TypeError, ValueError):  # comparing pandas.NA raises
         return True
 
 
 def _text_column(X: Any) -> str | None:
-    """The complaint about the first column of a frame that holds no numbers."""
+    """Return the message about the first column of a frame that is not numeric."""
     for name in getattr(X, "columns", ()):
         column = np.asarray(X[name])
         if column.dtype.kind in "Mm":
-            return f"column {str(name)!r} holds times: make numbers of them, or drop it."
+            return f"column {str(name)!r} has dates or times: convert them to numbers, or drop it."
         try:
             column.astype(np.float64)
         except (TypeError, ValueError):
             return (
-                f"column {str(name)!r} holds {column[0]!r}, which is no number: encode it, e.g. "
+                f"column {str(name)!r} holds {column[0]!r}, which is not a number: encode it, e.g. "
                 "with OneHotEncoder, or drop it."
             )
     return None
 
 
 def _all_finite(values: ndarray) -> bool:
-    """Are all values finite? Of many, the sum tells, which is quick to make."""
+    """Return whether all values are finite. For many, their sum is tested, which is fast."""
     if values.size > FEW_VALUES:
         if can_be_shared(values):
             total = float(torch.from_numpy(values).sum())

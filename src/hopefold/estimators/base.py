@@ -1,4 +1,4 @@
-"""What all estimators have in common: validate, plan, train, publish; then transform, predict."""
+"""The base class of all estimators: validate, plan, train, publish; transform, predict."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 class SupervisedEmbedding(
     ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    """A map learned from labels, the references it is read against, and the scikit-learn contract.
+    """A map learned from labels, with its references, and the scikit-learn API.
 
     A subclass declares its parameters as dataclass fields and names its `Method`, which defines the
     map and the loss.
@@ -66,10 +66,10 @@ class SupervisedEmbedding(
     #: What is learned, and how.
     method: ClassVar[type[Method]]
 
-    #: How the columns of a table become features; ``None`` for a model that was given arrays.
+    #: How the columns of a table are converted to features; ``None`` if fitted on arrays.
     columns_: Columns | None = None
 
-    #: Every setting of the fit, and why; ``None`` for a model from a file that holds none.
+    #: Every setting of the fit, with the reason; ``None`` for a model file without a plan.
     plan_: Plan | None = None
 
     if TYPE_CHECKING:  # every subclass declares them
@@ -125,14 +125,14 @@ class SupervisedEmbedding(
         return self
 
     def request(self) -> Request:
-        """The method and its parameters as they are set, checked."""
+        """Return the method and its parameters, validated."""
         method, parameters = method_of(type(self)), self.get_params(deep=False)
         check_parameters(method.name, {one.name: parameters[one.name] for one in method.parameters})
         return Request(method.name, parameters)
 
     def _task(self, request: Request, given: FitInput) -> tuple[Task, np.random.RandomState]:
-        """The data in the scale of the map, and the random numbers of the fit."""
-        resolve_device(self.device)  # one that is not there is an error now
+        """Return the data in the scale of the map, and the random state of the fit."""
+        resolve_device(self.device)  # raise early if it is unavailable
         classes, labels = given.classes()
         if self.exemplars is not None and len(classes):
             sizes = np.bincount(labels[given.labelled])
@@ -159,27 +159,27 @@ class SupervisedEmbedding(
         return task, random
 
     def transform(self, X: Any) -> Float[ndarray, "n d"]:
-        """Embed rows, or a stream of them: float32 of shape (n_rows, n_components).
+        """Embed rows, or a stream of rows: float32 of shape (n_rows, n_components).
 
-        A row gives the same point alone or in any batch. Of a dask array or a dask dataframe the
-        points are a dask array, lazy, in the same blocks of rows.
+        The point of a row does not depend on the other rows. For a dask array or dataframe the
+        result is a lazy dask array, in the same blocks of rows.
         """
         if dask_arrays.is_lazy(X):
             return dask_arrays.answer(self, "transform", X)
         return self._embed(X)
 
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
-        """Probabilities of the classes, in the order of ``classes_``.
+        """Return the probabilities of the classes, in the order of ``classes_``.
 
-        The Student kernel's mass of each class's references, or the share of the nearest
-        references' votes, as ``n_neighbors`` says.
+        They are the Student kernel's mass of each class's references, or the votes of the nearest
+        references, depending on ``n_neighbors``.
         """
         if dask_arrays.is_lazy(X):
             return dask_arrays.answer(self, "predict_proba", X)
         return class_shares(self._embed(X), *self.references())
 
     def predict(self, X: Any) -> ndarray:
-        """The most probable class of each row, in the labels' own dtype."""
+        """Return the most probable class of each row, in the dtype of the labels."""
         if dask_arrays.is_lazy(X):
             return dask_arrays.answer(self, "predict", X)
         decisions = decide(self._embed(X), *self.references())
@@ -187,9 +187,9 @@ class SupervisedEmbedding(
         return labels
 
     def kneighbors(self, X: Any, n_neighbors: int = 5) -> tuple[ndarray, ndarray]:
-        """The nearest references of each row in the embedding: distances and indices.
+        """Return the nearest references of each row in the embedding: distances and indices.
 
-        Indices count exemplars, or the training rows if there are no exemplars.
+        Indices refer to exemplars, or to training rows if there are no exemplars.
         """
         from hopefold.checks import check_whole
 
@@ -204,7 +204,7 @@ class SupervisedEmbedding(
         return nearest(points, self.reference_embedding_, n_neighbors)
 
     def references(self) -> tuple[ndarray, ndarray, ndarray, int | None]:
-        """What new points are classified by, as `hopefold.core.neighbors` takes it.
+        """Return the references that classify points, as `hopefold.core.neighbors` takes them.
 
         The embedding of the references, their class numbers, the weights of the classes, and how
         many neighbours vote (``None``: the Student kernel's mass decides).
@@ -222,7 +222,7 @@ class SupervisedEmbedding(
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one file, atomically; `hopefold.load` reads it."""
+        """Write the fitted model to a file, atomically; `hopefold.load` reads it."""
         from hopefold.persistence.model_files import save
 
         save(self, path)
@@ -230,7 +230,7 @@ class SupervisedEmbedding(
     def plot(self, X: Any, y: Any = None) -> Figure:
         """Draw the map of labelled rows, with misclassified ones crossed; notebooks show it.
 
-        A map that was learned without labels is drawn without them, too.
+        A map that was learned without labels can be drawn without them, too.
 
         Returns a matplotlib figure, whose ``savefig`` writes PNG, SVG and PDF.
         """

@@ -1,4 +1,4 @@
-"""What a fit is given: its rows, or those of them that are for this process, and all labels."""
+"""The input of a fit: the rows of this process, and all labels."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitInput:
-    """Rows that are here, the labels of all rows, and who has which."""
+    """The rows of this process, the labels of all rows, and the distribution of rows."""
 
     X: Any
-    #: The labels that are known (``None``: nobody asked for any), and which rows have one.
+    #: The labels that are known (``None``: not requested), and which rows have one.
     y: ndarray | None
     labelled: Bool[ndarray, " n"]
     columns: Columns | None
@@ -43,7 +43,7 @@ class FitInput:
         return self.sharding.group
 
     def classes(self) -> tuple[ndarray, Int[ndarray, " n"]]:
-        """The classes, sorted, and the number of each row's; `UNKNOWN` where there is none."""
+        """Return the sorted classes and the class number of each row, or `UNKNOWN`."""
         codes = np.full(len(self.labelled), UNKNOWN)
         if self.y is None:
             return np.empty(0, dtype=int), codes
@@ -52,7 +52,7 @@ class FitInput:
         return classes, codes
 
     def learn_scale(self, how: str | None) -> Scale:
-        """The scale of all rows."""
+        """Learn the scale of all rows."""
         if self.sharding.bounds is None:
             return learn_scale(self.X, how)
         return learn_scale(self.X, how, self.group.all_gather_object)
@@ -60,7 +60,7 @@ class FitInput:
     def prepare(
         self, scale: Scale, names: ndarray | None, columns: Int[ndarray, " c"] | None
     ) -> Rows:
-        """All rows in their scale, wherever they are, with these columns where they are dense."""
+        """Return all rows in their scale, restricted to these columns if they are dense."""
         bounds = self.sharding.bounds
         by_blocks = bounds is not None and self._n_bytes > BUFFER
         if by_blocks:  # then some processes may have their rows on disk, with all columns
@@ -74,19 +74,19 @@ class FitInput:
 
     @property
     def _n_bytes(self) -> int:
-        """Bytes of the rows of all processes."""
+        """Return the bytes of the rows of all processes."""
         n_bytes: int = len(self.labelled) * self.X.shape[1] * self.X.itemsize
         return n_bytes
 
     def seed(self, random_state: Any) -> np.random.RandomState:
-        """MaskSampler that are the same in all processes."""
+        """Return a random state that is the same in all processes."""
         random = validation.check_seed(random_state)
         if random_state is None and self.group.size > 1:
             return np.random.RandomState(self.group.broadcast_object(random.randint(2**31)))
         return random
 
     def sketch(self) -> ndarray:
-        """A few fingerprints of all rows."""
+        """Return a few fingerprints of all rows."""
         mine = sketch(self.X)
         if self.sharding.bounds is None:
             return mine
@@ -94,7 +94,7 @@ class FitInput:
 
 
 def read_fit_input(model: Any, X: Any, y: Any, group: ProcessGroup) -> FitInput:
-    """Read and check what was given to fit."""
+    """Read and validate the input of a fit."""
     names, columns, dealt = None, None, False
     if isinstance(X, Table):
         X, y, names, columns = X.X, X.y if y is None else y, X.names, X.columns
@@ -138,7 +138,7 @@ def read_fit_input(model: Any, X: Any, y: Any, group: ProcessGroup) -> FitInput:
 def _check(
     model: Any, X: Any, y: Any, names: ndarray | None
 ) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
-    """Rows, their labels, and which of them have one."""
+    """Return the rows, their labels, and the mask of labelled rows."""
     marker = getattr(model, "missing_label", ())
     if y is None or not validation.is_marker(marker):
         X, y = validation.check_rows(
@@ -161,13 +161,13 @@ def _check_agreement(model: Any, X: Any, group: ProcessGroup) -> None:
     names = getattr(model, "feature_names_in_", None)
     group.agree("columns", X.shape[1] if names is None else names.tolist())
     group.agree("types of numbers", str(X.dtype))
-    apart = ("verbose", "device", "random_state")  # the seed itself is looked at later
+    apart = ("verbose", "device", "random_state")  # the seed itself is compared later
     settings = {name: value for name, value in model.get_params().items() if name not in apart}
     group.agree("settings", repr(settings))
 
 
 def _joined_labels(mine: ndarray, group: ProcessGroup) -> ndarray:
-    """NumPy would make text of numbers that are joined with text."""
+    """Concatenate the labels of all processes; NumPy would convert a mix to text."""
     labels = [some for some in group.all_gather_object(mine) if len(some)]
 
     def check() -> None:

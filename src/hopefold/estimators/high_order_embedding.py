@@ -1,4 +1,4 @@
-"""What HOPE and S-HOPE share: learning from more rows, scores, and what drives the map."""
+"""The shared part of HOPE and S-HOPE: incremental learning, scores, and explanations."""
 
 from __future__ import annotations
 
@@ -47,11 +47,10 @@ class HighOrderEmbedding(SupervisedEmbedding):
         missing_label: Any
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
-        """Learn from some more rows, in one pass over them.
+        """Learn from more rows, in one pass over them.
 
-        The first call starts the map, and the scale is that of its rows; a fitted or loaded model
-        goes on from there. ``validation_error_`` is the error on the new rows before they were
-        learned from.
+        The first call starts the map, in the scale of its rows; a fitted or loaded model is
+        updated. ``validation_error_`` is the error on the new rows before they are learned from.
 
         Parameters
         ----------
@@ -60,7 +59,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         y : array-like of shape (n_rows,)
             The labels.
         classes : array-like, optional
-            All labels that there will ever be, for the first call; by default those in its ``y``.
+            All labels that can occur, for the first call; by default those in its ``y``.
 
         Returns
         -------
@@ -96,8 +95,8 @@ class HighOrderEmbedding(SupervisedEmbedding):
             exemplars = self.scale_.apply(self.exemplars_)
             state = IncrementalState.of_model(plan, task, self.map_, exemplars, labels)
         wrong = (
-            "the map diverged on these rows, which are not learned from: look for values beyond "
-            "all others among them, or lower learning_rate."
+            "the map diverged on these rows, so they are not learned from: look for outliers "
+            "among them, or lower learning_rate."
         )
         try:
             learned = trainer.fit_more(task, state)
@@ -116,12 +115,12 @@ class HighOrderEmbedding(SupervisedEmbedding):
     def _incremental_task(
         self, request: Request, X: Any, y: Any, classes: Any, *, is_first: bool
     ) -> tuple[Task, Any]:
-        """The new rows in the scale of the map, and as they were given."""
+        """Return the new rows in the scale of the map, and in the original units."""
         if y is None:
             raise InvalidInput("partial_fit requires y to be passed, but the target y is None.")
         if not is_first and not len(self.classes_):
             raise InvalidInput(
-                "this model was learned without labels, and partial_fit goes on with classes: fit "
+                "this model was learned without labels, and partial_fit needs classes: fit "
                 "with y first."
             )
         if is_first:
@@ -139,16 +138,16 @@ class HighOrderEmbedding(SupervisedEmbedding):
         return Task(rows, scale, labels, known, weights, seed), X
 
     def _error_on(self, task: Task) -> float:
-        """The error of the model as it is on rows that are about to be learned from."""
+        """Return the error of the current model on rows before they are learned from."""
         everything = np.arange(len(task.labels))
         points = embed(self.map_, task.rows, resolve_device(self.device))
         references, labels, _, votes = self.references()
         return float(misclassified(task, votes, everything, points, references, labels).mean())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of rows that are classified rightly; those without a label do not count.
+        """Return the accuracy on rows with a label.
 
-        Without y, of a map that was learned without labels: the trustworthiness of neighbours.
+        Without y, for a map that was learned without labels: the trustworthiness of neighbours.
         """
         if y is None:
             return self._trust(X)
@@ -193,28 +192,28 @@ class HighOrderEmbedding(SupervisedEmbedding):
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Interactions:
-        """The products of features with the largest weight on the map.
+        """Return the products of features with the largest weight on the map.
 
-        The coefficients are exact, and so is the choice among all products of up to ``order``
-        features; where it took too long to go through all of them, ``note`` says among how many
-        features it is exact. A product is told once, whatever the order of its features.
+        The coefficients are exact, and so is the selection among all products of up to ``order``
+        features. If searching all of them took too long, ``note`` says among how many features the
+        selection is exact. A product is listed once, whatever the order of its features.
 
-        For S-HOPE, sigmoids are replaced by lines, whose slopes are averaged over ``X`` (give the
-        rows of one class for what drives the map there), or else over the exemplars.
+        For S-HOPE, each sigmoid is replaced by a line. Its slope is averaged over ``X`` (give the
+        rows of one class for what drives the map there), or by default over the exemplars.
 
         Parameters
         ----------
         top : int, default=20
-            How many products.
+            The number of products.
         X : array-like of shape (n_rows, n_features), a table or a stream, optional
-            Rows on which products are ranked by the standard deviation of what they contribute, and
-            told class by class. Exact among the 10,000 with the largest coefficients. Without rows
-            products are ranked by the norm of their coefficients over the coordinates.
+            Rows on which products are ranked by the standard deviation of their contributions, with
+            shifts per class. Exact among the 10,000 products with the largest coefficients. Without
+            rows, products are ranked by the norm of their coefficients over the coordinates.
         y : array-like of shape (n_rows,), optional
             The labels of the rows. Default: those that the model predicts.
         order : int, optional
-            Only products of so many factors; a square has two. Default: of any number, up to the
-            order of the map.
+            Only products of this number of factors; a square has two. Default: any number, up to
+            the order of the map.
         units : {"standard", "data"}, default="standard"
             ``"standard"``: features are counted in standard deviations from their mean, so that
             coefficients of different columns can be compared. Mean and deviation are those of
@@ -222,9 +221,9 @@ class HighOrderEmbedding(SupervisedEmbedding):
             and otherwise those of the exemplars. ``"data"``: coefficients are those of the features
             as they are in the data.
         slope : {"mean", "local"}, default="mean"
-            For S-HOPE. ``"mean"``: the slope of a sigmoid is its mean on the way from the mean row
-            to the row: what moves rows to where they are. ``"local"``: the slope at the row itself:
-            what would move it a little from there, often next to nothing.
+            For S-HOPE. ``"mean"``: the slope of a sigmoid is its mean between the mean row and the
+            row, so terms add up to the position of the row. ``"local"``: the slope at the row
+            itself: the effect of small changes, often close to zero.
         feature_names : sequence of str, optional
             Names of the columns. Default: those that the model was fitted with, else x0, x1, ….
 
@@ -253,19 +252,20 @@ class HighOrderEmbedding(SupervisedEmbedding):
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Explanation:
-        """The terms that put a row where it is: they add up to its point in the map.
+        """Return the terms that add up to the point of a row in the map.
 
-        For HOPE exactly. For S-HOPE sigmoids are replaced by lines; what that leaves out is told as
-        the remainder. With the mean slopes it is nothing, with those at the row nearly everything.
+        The sum is exact for HOPE. For S-HOPE, each sigmoid is replaced by a line, and the error is
+        the remainder: zero with the mean slope, and nearly the whole point with the slope at the
+        row.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features)
             The row.
         top : int, default=10
-            How many terms are told one by one.
+            The number of terms that are listed.
         order : int, optional
-            Tell only products of so many factors one by one; all else is in ``others``.
+            List only products of this number of factors; all else is in ``others``.
         units, slope, feature_names
             As in `interactions`, without X.
 
@@ -288,19 +288,19 @@ class HighOrderEmbedding(SupervisedEmbedding):
         )
 
     def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
-        """How far each of some terms moves each row, as in `explain`: in standard deviations.
+        """Return how far each of the given terms moves each row, in standard deviations.
 
-        ``terms`` are tuples of columns, such as those that `interactions` gives.
+        ``terms`` are tuples of column indices, e.g. those from `interactions`.
         """
         check_is_fitted(self)
         return Explainer(self).contributions(X, terms)
 
     @property
     def feature_importances_(self) -> Float[ndarray, " features"]:
-        """How much the map depends on each feature: the norm of all the terms it takes part in.
+        """The importance of each feature for the map: the norm of all terms that contain it.
 
-        In standard deviations, as in `interactions` without X; they add up to 1. A column that was
-        constant in training has none, unless the model was fitted with ``scale=None``.
+        In standard deviations, as in `interactions` without X; the values sum to 1. A column that
+        was constant in training has importance 0, unless the model was fitted with ``scale=None``.
         """
         check_is_fitted(self)
         return Explainer(self).feature_importances()

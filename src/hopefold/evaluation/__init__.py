@@ -1,4 +1,4 @@
-"""How good is a map, and what does it save?"""
+"""Evaluation of a map: errors, calibration, quality, stability, and cost."""
 
 from hopefold.evaluation.accuracy import (
     Calibration,

@@ -1,4 +1,4 @@
-"""What a map gets wrong: k-NN errors, calibration, and whether it beats chance."""
+"""Accuracy of a map: k-NN errors, calibration, and a permutation test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def knn_error(
     labels: ndarray,
     n_neighbors: int = 5,
 ) -> float:
-    """Share of the points that their nearest references misjudge; ties go to the nearer class.
+    """Return the share of points misclassified by their nearest references.
+
+    Ties go to the class of the nearest reference.
 
     Examples
     --------
@@ -45,7 +47,7 @@ def misclassified_rows(
     labels: ndarray,
     n_neighbors: int = 5,
 ) -> ndarray:
-    """Which points their nearest references misjudge: what `knn_error` is the share of."""
+    """Return which points are misclassified by their nearest references, as in `knn_error`."""
     classes, codes = np.unique(np.asarray(reference_labels), return_inverse=True)
     _, indices = nearest(points, references, min(n_neighbors, len(codes)))
     decisions = classes[vote(codes[indices], len(classes)).argmax(axis=1)]
@@ -54,7 +56,7 @@ def misclassified_rows(
 
 
 def left_out_error(points: ndarray, labels: ndarray, n_neighbors: int = 5) -> float:
-    """Share of the points that their nearest others misjudge: k-NN with each point left out.
+    """Return the leave-one-out k-NN error: each point is classified by the other points.
 
     Examples
     --------
@@ -67,16 +69,16 @@ def left_out_error(points: ndarray, labels: ndarray, n_neighbors: int = 5) -> fl
     n_nearest = min(n_neighbors, len(codes) - 1)
     _, indices = nearest(points, points, n_nearest + 1)
     others = indices != np.arange(len(codes))[:, None]
-    others[others.all(axis=1), -1] = False  # so many lie in the same place that it is not its own
+    others[others.all(axis=1), -1] = False  # too many duplicates to find itself
     indices = indices[others].reshape(len(codes), n_nearest)
     decisions = vote(codes[indices], len(classes)).argmax(axis=1)
     return float((decisions != codes).mean())
 
 
 def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
-    """Which rows have a label: all but those with the model's marker of a missing one.
+    """Return which rows have a label: all except those with the model's missing-label marker.
 
-    For a model that was learned without labels, None and NaN are none, too.
+    For a model that was learned without labels, None and NaN also mark missing labels.
 
     Examples
     --------
@@ -95,9 +97,9 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
 
 
 class Calibration(NamedTuple):
-    """How far probabilities can be believed, in bins of similar ones; empty bins are left out.
+    """Reliability of probabilities in bins of similar ones; empty bins are omitted.
 
-    ``error`` is the mean distance of what was promised and what came true, over all rows.
+    ``error`` is the mean absolute difference of predicted probability and accuracy, over all rows.
     """
 
     error: float
@@ -107,10 +109,10 @@ class Calibration(NamedTuple):
 
 
 def calibration(probabilities: ndarray, right: ndarray, n_bins: int = 10) -> Calibration:
-    """Are predictions of 90 % right in nine of ten cases?
+    """Compute the calibration of predicted probabilities.
 
-    ``probabilities`` are those of the classes that are named, ``right`` whether they are the true
-    ones. Bins are of equal width; the error is the expected calibration error.
+    ``probabilities`` are those of the predicted classes, and ``right`` is whether the predictions
+    are correct. Bins have equal width; the error is the expected calibration error.
 
     Examples
     --------
@@ -132,7 +134,7 @@ def calibration(probabilities: ndarray, right: ndarray, n_bins: int = 10) -> Cal
 
 
 class PermutationTest(NamedTuple):
-    """Held-out errors with the true labels and with shuffled ones, and how rare the true one is."""
+    """Held-out errors with the true labels and with permuted ones, and the p-value."""
 
     error: float
     permuted_errors: ndarray
@@ -146,13 +148,13 @@ def permutation_test(
     n_permutations: int = 20,
     random_state: int | None = 0,
 ) -> PermutationTest:
-    """Does the map know anything that it would not find in labels dealt at random?
+    """Test whether the held-out error is lower than with permuted labels.
 
-    The model is fitted anew, on the same rows, once with the labels ``y`` and ``n_permutations``
-    times with shuffled ones; each time its own held-out error counts. The p-value is the share of
-    all these errors that are as low as the true one, so it is never below 1 / (permutations + 1).
-    The model itself stays as it is; its ``random_state`` holds for every fit, ``random_state`` here
-    for the shuffling.
+    The model is fitted on the same rows, once with the labels ``y`` and ``n_permutations`` times
+    with permuted ones, and the held-out errors are compared. The p-value is the share of all these
+    errors that are as low as the true one, so it is never below 1 / (permutations + 1). The model
+    itself is not changed. Its ``random_state`` applies to every fit, ``random_state`` here to the
+    permutations.
 
     Examples
     --------
@@ -168,7 +170,7 @@ def permutation_test(
     checks.check_whole("n_permutations", n_permutations, at_least=1)
     if not isinstance(model, SupervisedEmbedding):
         raise InvalidParameter(
-            f"{model!r} is not one of hopefold's own estimators, which hold rows out: give one of "
+            f"{model!r} is not a hopefold estimator, which holds rows out: give one of "
             "them, or use scikit-learn's permutation_test_score."
         )
     if not model.validation_fraction > 0:

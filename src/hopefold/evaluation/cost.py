@@ -1,4 +1,4 @@
-"""What a model keeps and computes, and its speed-up over k-NN on all rows."""
+"""Storage and computation of a model, and its speed-up over k-NN on all rows."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 Name = TypeVar("Name")
 
 
-#: Bytes of a number in float32.
+#: Bytes of a float32 value.
 FLOAT = 4
 
 
 class Kept(NamedTuple):
-    """What has to be kept to judge new rows, in numbers of rows and in bytes of float32."""
+    """The storage needed to classify new rows: number of references, and bytes of float32."""
 
     rows: int
     bytes: int
 
 
 def kept_by_neighbors(X: ndarray) -> Kept:
-    """k-NN keeps all training rows."""
+    """Return the storage of k-NN, which keeps all training rows."""
     return Kept(X.shape[0], FLOAT * X.shape[0] * X.shape[1])
 
 
 def kept_by_model(model: SupervisedEmbedding) -> Kept:
-    """A model keeps its references in the map, the map, and the scale of the columns.
+    """Return the storage of a model: its references in the map, the map, and the scale.
 
-    One that was fitted within a budget keeps what is in its file.
+    For a model that was fitted within a budget of bytes, it is the content of its file.
     """
     if model.precision_ != "float32":
         return Kept(len(model.reference_embedding_), size_of(model))
@@ -48,16 +48,16 @@ def kept_by_model(model: SupervisedEmbedding) -> Kept:
 
 
 class Cost(NamedTuple):
-    """What it takes to judge new rows: ``search_only`` leaves out their embedding."""
+    """The cost to classify new rows; ``search_only`` excludes their embedding."""
 
     search_only: float
     end_to_end: float
 
 
 class SpeedUp(NamedTuple):
-    """How many times cheaper than brute-force k-NN among all raw training rows.
+    """Speed-up over brute-force k-NN among all raw training rows.
 
-    ``search_only`` leaves out the embedding of the new rows; ``end_to_end`` has it.
+    ``search_only`` excludes the embedding of the new rows; ``end_to_end`` includes it.
     """
 
     search_only: float
@@ -65,7 +65,7 @@ class SpeedUp(NamedTuple):
 
 
 def operations(model: SupervisedEmbedding, n_references: int | None = None) -> Cost:
-    """Multiply-adds to judge a row, by the model's references or by as many in its map."""
+    """Multiply-adds to classify a row, by references of the model or of its map."""
     n_references = n_references or len(model.reference_embedding_)
     search = n_references * model.reference_embedding_.shape[1]
     embedding = sum(weights.numel() for weights in model.map_.parameters() if weights.ndim > 1)
@@ -81,9 +81,9 @@ def counted_speed_up(model: SupervisedEmbedding, n_rows: int) -> SpeedUp:
 def measured_speed_up(
     model: SupervisedEmbedding, X: ndarray, y: ndarray, X_new: ndarray
 ) -> SpeedUp:
-    """The speed-up over scikit-learn's brute-force 5-NN, by the clock, on the rows ``X_new``.
+    """Measure the speed-up over scikit-learn's brute-force 5-NN on the rows ``X_new``.
 
-    By the shortest of a few runs each: the one least disturbed by the rest of the machine.
+    The minimum of a few runs is used, which is least affected by other load on the machine.
     """
     neighbors = KNeighborsClassifier(5, algorithm="brute").fit(X, y)
     points, references = model.transform(X_new), model.references()
@@ -100,7 +100,7 @@ def measured_speed_up(
 def seconds_in_turns(
     works: Mapping[Name, Callable[[], object]], *, repeats: int = 5
 ) -> dict[Name, list[float]]:
-    """How long each takes, a few times; in turns, so that a busy minute is everybody's."""
+    """Measure the time of each function a few times, in turns, so that load affects all of them."""
     times: dict[Name, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():

@@ -1,4 +1,4 @@
-"""How faithful a map is: neighbours, exemplars, and rows that it has learned from."""
+"""Quality of a map: trustworthiness, distances of exemplars, and overlap with training rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def trustworthiness(model: SupervisedEmbedding, X: ndarray, points: ndarray) -> float | None:
-    """How far neighbours in the map are neighbours among the rows: 1 if all are, 0.5 by chance.
+    """Return the trustworthiness of neighbors in the map: 1 is best, and 0.5 is chance level.
 
-    That of scikit-learn, in the scale of the model, with 12 neighbours; of 2,000 rows at the most,
-    drawn at random. ``None`` for fewer than three rows. ``model.trustworthiness_`` is the same of
-    rows that were held out.
+    As in scikit-learn, in the scale of the model, with 12 neighbors, on at most 2,000 rows drawn at
+    random. ``None`` for fewer than three rows. ``model.trustworthiness_`` is the same on held-out
+    rows.
 
     Examples
     --------
@@ -38,9 +38,9 @@ def trustworthiness(model: SupervisedEmbedding, X: ndarray, points: ndarray) -> 
 
 
 def share_learned(model: SupervisedEmbedding, X: ndarray) -> float | None:
-    """About what share of the rows a model has learned from; ``None`` for files that do not know.
+    """Estimate the share of the rows that a model was trained on; ``None`` for older files.
 
-    The model keeps fingerprints of a few of its rows: enough to tell how many are old, not which.
+    The model keeps fingerprints of a few training rows: enough to estimate the share.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def exemplar_distances(
 ) -> ndarray:
     """How far each exemplar lies from the centre of its class in the map, in radii of the class.
 
-    The centre is the mean of the points of the class, the radius the root of their mean squared
+    The center is the mean of the points of the class, the radius the root of their mean squared
     distance to it. From a class in a single place, an exemplar is 0 or infinitely many radii off.
 
     Examples

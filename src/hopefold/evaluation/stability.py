@@ -1,4 +1,4 @@
-"""Do two fits agree on which interactions drive the map?"""
+"""Stability of the feature interactions of a map across two fits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hopefold.explain.term_tables import Interactions
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Two fits that have a smaller share of their interactions in common do not agree.
+#: With a smaller share of common interactions, two fits are considered unstable.
 STABLE = 0.5
 
 
 class Stability(NamedTuple):
-    """The products of features that two fits name, and the share of them that both do."""
+    """The feature interactions of two fits, and the share of them that is common to both."""
 
     overlap: float
     shared: tuple[str, ...]
@@ -34,11 +34,11 @@ def interaction_stability(
     top: int = 20,
     random_states: tuple[int, int] = (0, 1),
 ) -> Stability:
-    """Do two fits that differ in their seed alone agree on what drives the map?
+    """Compare the feature interactions of two fits that differ only in their seed.
 
-    The model is fitted anew twice, and the ``top`` interactions on the rows are compared. Warns
-    (`UnstableInteractionsWarning`) if less than half of them are the same: then the products stand
-    in for each other, and no single one of them should be believed. The model stays as it is.
+    The model is fitted twice, and the ``top`` interactions on the rows are compared. Warns
+    (`UnstableInteractionsWarning`) if less than half of them are the same: then products are
+    interchangeable, and single ones should not be interpreted. The model itself is not changed.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def interaction_stability(
 
     """
     if not isinstance(model, HighOrderEmbedding):
-        raise InvalidParameter(f"{model!r} multiplies no features: give a HOPE or a SHOPE.")
+        raise InvalidParameter(f"{model!r} has no feature interactions: give a HOPE or a SHOPE.")
     check_explains(model.request().n_layers)
     checks.check_whole("top", top, at_least=1)
     one, other = (
@@ -63,9 +63,8 @@ def interaction_stability(
     if overlap < STABLE:
         warn(
             f"of the {len(one)} products that drive the map most, only {len(shared)} are the same "
-            f"in two fits with the seeds {random_states[0]} and {random_states[1]}: do not read "
-            "meaning into single ones; give more rows, a lower order, or fewer columns that say "
-            "the same.",
+            f"in two fits with the seeds {random_states[0]} and {random_states[1]}: do not "
+            "interpret single ones; give more rows, a lower order, or fewer redundant columns.",
             UnstableInteractionsWarning,
         )
     return Stability(overlap, shared, (one, other))

@@ -1,1 +1,1 @@
-"""What drives a map: interactions of features, and what they contribute to rows."""
+"""Feature interactions of a map, and their contributions to rows."""

@@ -1,4 +1,4 @@
-"""What products of features contribute on rows: rows in units, terms ranked and told."""
+"""Contributions of feature interactions on rows: units, ranking and formatting of terms."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: What is said of rows that are all alike.
-CONSTANT = "the rows of X do not vary: give some that differ, or none, for what the map leans on."
+#: The message for rows that are all equal.
+CONSTANT = "the rows of X do not vary: give some that differ, or none, for what the map depends on."
 
-#: Terms of the largest coefficients, among which those are found that matter most on data.
+#: Number of terms with the largest coefficients that are ranked on data.
 CANDIDATES = 10_000
 
-#: Values of terms that are held at once: 32 MB of float64.
+#: Number of values of terms that are held in memory at once: 32 MB of float64.
 BLOCK = 2**22
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What features are counted in: a feature of z is z · factor + offset in the map's scale."""
+    """The units of features: a feature of z is z · factor + offset in the map's scale."""
 
     factor: Float[Tensor, " features"]
     offset: Float[Tensor, " features"]
 
     def count(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n features"]:
-        """Rows in the map's scale, counted in this unit; 0 where a column says nothing."""
+        """Convert rows from the map's scale to these units; 0 for constant columns."""
         counted: Tensor = (scaled - self.offset) / self.factor
         return counted.masked_fill_(self.factor == 0, 0)
 
 
 class ScaledRows:
-    """Rows in the map's scale, in float64, some at a time, as often as they are asked for."""
+    """Rows in the map's scale, in float64, as an iterable of batches."""
 
     def __init__(self, model: Any, X: Any, *, checked: bool = False) -> None:
         self._model = model
@@ -94,7 +94,7 @@ def rank(
     names: tuple[str, ...],
     units: str,
 ) -> Interactions:
-    """The terms that vary most on the rows, with what they do to each class."""
+    """Return the terms that vary most on the rows, with their shifts per class."""
     classes, codes = np.unique(labels, return_inverse=True)
     one_hot = torch.nn.functional.one_hot(torch.from_numpy(codes), len(classes)).double()
     step = max(1, BLOCK // max(1, len(found.terms)))
@@ -102,7 +102,7 @@ def rank(
     squares, sums, start = torch.zeros(()), torch.zeros(()), 0
     for some in (part for block in rows for part in torch.split(block, step)):
         values = monomials(unit.count(some), found.terms)
-        first = values.mean(dim=0) if first is None else first  # so that squares stay small
+        first = values.mean(dim=0) if first is None else first  # so that squares are small
         values -= first
         squares = squares + values.square().sum(dim=0)
         sums = sums + one_hot[start : start + len(some)].T @ values
@@ -122,7 +122,7 @@ def rank(
     terms = tuple(found.terms[place] for place in best.tolist())
     return Interactions(
         terms=terms,
-        names=told(terms, names),
+        names=format_terms(terms, names),
         coefficients=found.coefficients[best].numpy(),
         weights=weights[best].numpy(),
         deviations=deviations[best].numpy(),
@@ -134,10 +134,10 @@ def rank(
 
 
 def tell(found: Largest, names: tuple[str, ...], units: str, n_features: int) -> Interactions:
-    """The terms that a search has found, without rows to try them on."""
+    """Return the terms that a search has found, without rows to rank them on."""
     return Interactions(
         terms=found.terms,
-        names=told(found.terms, names),
+        names=format_terms(found.terms, names),
         coefficients=found.coefficients.numpy(),
         weights=found.coefficients.norm(dim=1).numpy(),
         deviations=None,
@@ -149,7 +149,7 @@ def tell(found: Largest, names: tuple[str, ...], units: str, n_features: int) ->
 
 
 def note(found: Largest, n_features: int) -> str:
-    """What a search could not go through."""
+    """Return a note about degrees that were not searched completely."""
     cut = {degree: size for degree, size in found.searched.items() if size < n_features}
     return "; ".join(
         f"of order {degree}, among the {size} of {n_features} features with the largest weight"
@@ -157,6 +157,6 @@ def note(found: Largest, n_features: int) -> str:
     )
 
 
-def told(terms: Sequence[Term], names: Sequence[str]) -> tuple[str, ...]:
-    """Terms in the names of the features."""
+def format_terms(terms: Sequence[Term], names: Sequence[str]) -> tuple[str, ...]:
+    """Format terms with the names of the features."""
     return tuple(product([names[feature] for feature in term]) for term in terms)

@@ -1,4 +1,4 @@
-"""What drives a map: products of features with the largest weight, and where a row comes from."""
+"""Explanations of a map: feature interactions with the largest weight, contributions to a row."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from hopefold.explain.contributions import (
     CONSTANT,
     ScaledRows,
     Unit,
+    format_terms,
     note,
     rank,
     tell,
-    told,
 )
 from hopefold.explain.term_tables import Explanation, Interactions
 
@@ -48,7 +48,7 @@ SLOPES = ("mean", "local")
 
 
 class Explainer:
-    """A fitted HOPE or one-layer S-HOPE, as a polynomial of its features or close to one."""
+    """A fitted HOPE or one-layer S-HOPE as a polynomial of its features, exact or approximate."""
 
     def __init__(self, model: Any) -> None:
         check_explains(len(model.map_.layers))
@@ -65,14 +65,14 @@ class Explainer:
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Interactions:
-        """The products with the largest weight on the map."""
+        """Return the products of features with the largest weight on the map."""
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
         names = self.feature_names(feature_names)
         degrees = self._degrees(order)
         if X is None and y is not None:
-            raise InvalidParameter("y tells the classes of the rows X: give X, too, or no y.")
+            raise InvalidParameter("y has the classes of the rows X: give X, too, or no y.")
         rows = None if X is None else ScaledRows(self._model, X)
         unit = self._unit(units, rows)
         units = self._reported_units(units, rows)
@@ -96,7 +96,7 @@ class Explainer:
         slope: str = "mean",
         feature_names: Sequence[str] | None = None,
     ) -> Explanation:
-        """The terms that put a row where it is."""
+        """Return the terms that add up to the point of a row."""
         checks.check_whole("top", top, at_least=1)
         checks.check_choice("units", units, UNITS)
         checks.check_choice("slope", slope, SLOPES)
@@ -119,7 +119,7 @@ class Explainer:
             point=point.numpy(),
             constant=(start - at_start + polynomial.constant).numpy(),
             terms=found.terms,
-            names=told(found.terms, names),
+            names=format_terms(found.terms, names),
             values=found.coefficients.numpy(),
             others=others.numpy(),
             remainder=remainder.numpy(),
@@ -128,7 +128,7 @@ class Explainer:
         )
 
     def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
-        """How far each of some terms moves each row."""
+        """Return how far each of the given terms moves each row."""
         unit = self._unit("standard", None)
         units = units_of(self._model.map_).in_units(unit.factor, unit.offset)
         parts = powers_of_terms(units, terms) @ units.P.T
@@ -145,13 +145,13 @@ class Explainer:
         return torch.cat(blocks).numpy()
 
     def feature_importances(self) -> Float[ndarray, " features"]:
-        """How much the map depends on each feature; sums to 1."""
+        """Return the importance of each feature for the map; they sum to 1."""
         unit = self._unit("standard", None)
         norms = squared_slices(self._polynomial(None).in_units(unit.factor, unit.offset)).sqrt()
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
 
     def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
-        """In the scale of the map; of S-HOPE, with its slope averaged over the rows."""
+        """Return the polynomial in the scale of the map; S-HOPE is linearized at the mean slope."""
         if not isinstance(self._model.map_, SigmoidHighOrder):
             return polynomial_of(self._model.map_)
         middle = self._middle if slope == "mean" else None
@@ -165,17 +165,17 @@ class Explainer:
 
     @property
     def _middle(self) -> Float[Tensor, " features"]:
-        """The mean row, as far as the model knows it, in the scale of the map."""
+        """Return the mean row in the scale of the map, as far as the model knows it."""
         return self._unit("standard", None).offset
 
     def _points(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
-        """The map in float64."""
+        """Return the map in float64."""
         if not isinstance(self._model.map_, SigmoidHighOrder):
             return polynomial_of(self._model.map_).at(scaled)
         return inputs_of_units(self._model.map_, scaled).sigmoid() @ self._model.map_.P.double().T
 
     def _known_rows(self) -> ScaledRows:
-        """The rows that the model keeps: its exemplars, or else the middle of its scale."""
+        """Return the rows that the model keeps: its exemplars, or else the center of its scale."""
         known = self._model.exemplars_
         return ScaledRows(
             self._model, self._model.scale_.shift[None] if known is None else known, checked=True
@@ -200,13 +200,13 @@ class Explainer:
         return self._model.exemplars_ is not None
 
     def _reported_units(self, units: str, rows: ScaledRows | None) -> str:
-        """``"map"`` for deviations that neither rows, nor exemplars, nor the scale could tell."""
+        """Return the units, ``"map"`` if nothing determines standard deviations."""
         unknown = rows is None and not (self._learned_in_deviations or self._knows_rows)
         return "map" if units == "standard" and unknown else units
 
     @property
     def _learned_in_deviations(self) -> bool:
-        """Is the model's scale that of standard deviations?"""
+        """Return whether the model's scale is in standard deviations."""
         how = self._model.settings_["scale"]
         if how != "auto":
             return bool(how == "standard")
@@ -216,13 +216,15 @@ class Explainer:
         return bool(shift.any() and not pixels)  # sparse columns are not shifted
 
     def feature_names(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """The names of the columns: these, or those of the fit, or x0, x1, …."""
+        """Return the names of the columns: the given ones, those of the fit, or x0, x1, …."""
         n_features = self._model.n_features_in_
         if names is None:
             numbered = [f"x{number}" for number in range(n_features)]
             names = getattr(self._model, "feature_names_in_", numbered)
         if isinstance(names, str) or not hasattr(names, "__len__"):
-            raise InvalidParameter(f"feature_names={names!r} is no list: give one name a column.")
+            raise InvalidParameter(
+                f"feature_names={names!r} is not a list: give one name per column."
+            )
         if len(names) != n_features:
             raise InvalidParameter(
                 f"feature_names has {len(names)} entries for {n_features} features: give one each."
@@ -230,7 +232,7 @@ class Explainer:
         repeated = [name for name, times in Counter(map(str, names)).items() if times > 1]
         if repeated:
             raise InvalidParameter(
-                f"feature_names has {repeated[0]!r} more than once: give each column its own."
+                f"feature_names has {repeated[0]!r} more than once: use unique names."
             )
         return tuple(map(str, names))
 
@@ -248,7 +250,7 @@ class Explainer:
 
 
 def check_explains(n_layers: int) -> None:
-    """Is it a map of one layer? Others multiply what is no feature any more."""
+    """Check that the map has one layer: further layers do not multiply features."""
     if n_layers > 1:
         raise NotExplained(
             f"products of features explain a map of one high-order layer, and this one has "
@@ -257,7 +259,7 @@ def check_explains(n_layers: int) -> None:
 
 
 def _one_row(x: Any) -> Any:
-    """A row as a table of one row."""
+    """Return a row as a table of one row."""
     if isinstance(x, list | tuple):
         x = np.asarray(x)
     if getattr(x, "ndim", None) == 1:

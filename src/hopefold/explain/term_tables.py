@@ -1,4 +1,4 @@
-"""What is told of the products of features that drive a map: plain results that print as tables."""
+"""Results of explanations: tables of feature interactions, and of contributions to a row."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Small numbers above, for powers.
+#: Superscript digits, for powers.
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-#: What is smaller is told as 0.
+#: Smaller magnitudes are printed as 0.
 ROUNDING = 1e-12
 
 
 def pixel_names(image_shape: tuple[int, int]) -> tuple[str, ...]:
-    """Pixels by their places, row by row."""
+    """Name pixels by their position, row by row."""
     height, width = image_shape
     return tuple(f"pixel {row},{column}" for row in range(height) for column in range(width))
 
 
 def product(features: Sequence[str]) -> str:
-    """A product as people write it: alcohol² × hue."""
+    """Format a product, e.g. alcohol² × hue."""
     counts = Counter(features)
     return " × ".join(
         name + (str(times).translate(RAISED) if times > 1 else "") for name, times in counts.items()
     )
 
 
-#: What features are counted in, by what it is called.
+#: The units of features, by name.
 UNITS = {
     "standard": "standard deviations",
     "data": "the data's units",
-    "map": "the scale of the map, since no row is known: give X for standard deviations",
+    "map": "the scale of the map, since no rows are known: give X for standard deviations",
 }
 
 
 @dataclass(frozen=True, repr=False)
 class Interactions:
-    """The products of features with the largest weight on a map, largest first.
+    """The feature interactions with the largest weight on a map, in descending order.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Interactions:
     names : tuple of str
         The products in the names of the columns: ``"alcohol × proline"``.
     coefficients : ndarray of shape (n_terms, n_components)
-        What a product is multiplied with in each coordinate of the map.
+        Coefficients of the product in each coordinate of the map.
     weights : ndarray of shape (n_terms,)
         The norm of the coefficients over the coordinates.
     deviations : ndarray of shape (n_terms,) or None
@@ -60,13 +60,13 @@ class Interactions:
     classes : ndarray or None
         With data: the classes of the columns of ``shifts``.
     shifts : ndarray of shape (n_terms, n_classes) or None
-        How far the term moves a class, along the direction of its coefficients, from where it moves
-        all rows on the average.
+        How far the term moves a class, along the direction of its coefficients, relative to the
+        mean of all rows.
     units : {"standard", "data", "map"}
-        What the features are counted in. ``"map"``: the scale of the map, where deviations were
-        asked for but neither rows nor exemplars are there to tell them.
+        The units of the features. ``"map"``: the scale of the map, if standard deviations were
+        requested but neither rows nor exemplars determine them.
     note : str
-        Among what the terms are the largest, where that is not among all.
+        The set of terms that was searched, if not all terms were.
 
     """
 
@@ -84,7 +84,7 @@ class Interactions:
         return len(self.terms)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dictionary for each term, from column to value: ready for CSV, JSON and pandas."""
+        """Return one dictionary per term, from column to value: ready for CSV, JSON and pandas."""
         return list(self._rows())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -101,7 +101,7 @@ class Interactions:
             yield row
 
     def to_frame(self) -> Any:
-        """The rows as a pandas frame."""
+        """Return the rows as a pandas DataFrame."""
         import pandas  # type: ignore[import-untyped]
 
         return pandas.DataFrame(self.rows())
@@ -113,29 +113,29 @@ class Interactions:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a row lies where it does: parts that add up to its point in the map.
+    """The position of a row in the map as a sum of contributions.
 
     ``point = constant + values.sum(axis=0) + others + remainder``
 
     Parameters
     ----------
     point : ndarray of shape (n_components,)
-        Where the row lies.
+        The point of the row.
     constant : ndarray of shape (n_components,)
-        Where the mean row lies; with ``units="data"``, what is left where all features are 0.
+        The point of the mean row; with ``units="data"``, of a row of zeros.
     terms, names : as in `Interactions`
         The row's largest terms, largest first.
     values : ndarray of shape (n_terms, n_components)
         How far each of them moves the row.
     others : ndarray of shape (n_components,)
-        All the other terms together.
+        The sum of all other terms.
     remainder : ndarray of shape (n_components,)
-        What is lost by taking the sigmoids of S-HOPE for straight lines: next to nothing with
-        ``slope="mean"``, and for HOPE.
+        The error of linearizing the sigmoids of S-HOPE: nearly zero with ``slope="mean"``, and for
+        HOPE.
     units : {"standard", "data", "map"}
-        What the features are counted in, as in `Interactions`.
+        The units of the features, as in `Interactions`.
     note : str
-        Among what the terms are the largest, where that is not among all.
+        The set of terms that was searched, if not all terms were.
 
     """
 
@@ -150,7 +150,7 @@ class Explanation:
     note: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dictionary for each part, from column to value; they add up to the point."""
+        """Return one dictionary per part, from column to value; the parts add up to the point."""
         parts = [("(constant)", self.constant), *zip(self.names, self.values, strict=True)]
         parts += [("(all other terms)", self.others)]
         parts += [("(remainder)", self.remainder)]
@@ -162,7 +162,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         place = ", ".join(f"{value:.3g}" for value in self.point)
-        return f"what adds up to ({place}){_aside(self.note)}\n{as_text(self.rows())}"
+        return f"contributions to ({place}){_aside(self.note)}\n{as_text(self.rows())}"
 
 
 def _aside(note: str) -> str:
@@ -170,7 +170,7 @@ def _aside(note: str) -> str:
 
 
 def as_text(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as lines, numbers below each other."""
+    """Format rows as lines with aligned columns."""
     if not rows:
         return ""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]

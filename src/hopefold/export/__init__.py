@@ -1,4 +1,4 @@
-"""Fitted models for places without hopefold: an ONNX graph, or one file of C.
+"""Export of fitted models for use without hopefold: as an ONNX graph, or as one C file.
 
 >>> from hopefold.export import to_c, to_onnx
 """

@@ -1,4 +1,4 @@
-"""A file of C at work: compiled here, and called as any program would call it."""
+"""Compilation of an exported C file, and calls of its functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLAGS = ("-std=c99", "-O3", "-shared", "-fPIC")
 
 
 def find_compiler() -> list[str] | None:
-    """The user's C compiler as a command, or the first that there is."""
+    """Return the user's C compiler as a command, or the first that is found."""
     for name in (os.environ.get("CC", ""), *COMPILERS):
         command = shlex.split(name)
         if command and shutil.which(command[0]):
@@ -38,7 +38,7 @@ def find_compiler() -> list[str] | None:
 
 @contextmanager
 def compiled(content: bytes, formula: Formula, compiler: Sequence[str]) -> Iterator[Answer]:
-    """From rows to points and, with classes, what they are, as the compiled file gives them."""
+    """Return a function from rows to points (and classes), as computed by the compiled file."""
     # a library that is in use cannot be removed everywhere
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made = compile_to(Path(folder) / "model.so", content, (*compiler, *FLAGS))
@@ -46,14 +46,14 @@ def compiled(content: bytes, formula: Formula, compiler: Sequence[str]) -> Itera
             library = ctypes.CDLL(str(made))
         except OSError as error:  # for another machine
             raise CannotExport(
-                f"what the C compiler {compiler[0]} makes cannot be run here, so nothing is "
+                f"the output of the C compiler {compiler[0]} cannot be run here, so nothing is "
                 "written: name one for this machine in the variable CC."
             ) from error
         yield _answers(library, formula)
 
 
 def compile_to(target: Path, content: bytes, command: Sequence[str]) -> Path:
-    """What a compiler makes of a file of C."""
+    """Return the shared library that a compiler makes of a C file."""
     file = target.with_suffix(".c")
     file.write_bytes(content)
     done = subprocess.run(
@@ -66,7 +66,7 @@ def compile_to(target: Path, content: bytes, command: Sequence[str]) -> Path:
     if done.returncode:
         trouble = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
         raise CannotExport(
-            f"the C compiler {command[0]} does not take the file ({trouble.strip()}): nothing is "
+            f"the C compiler {command[0]} cannot compile the file ({trouble.strip()}): nothing is "
             "written. Name another compiler in the variable CC."
         )
     return target

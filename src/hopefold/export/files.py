@@ -1,4 +1,4 @@
-"""A fitted model to a file: written after the check, and only if it answers as the model does."""
+"""Export of a fitted model to a file; it is written only if its results match the model's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hopefold.persistence.store import write_atomically
 
 @dataclass(frozen=True)
 class Export:
-    """What was written, and how like the model it answers; ``None`` where nobody could look."""
+    """The file, and the result of the comparison with the model; ``None`` if it was impossible."""
 
     path: str
     n_bytes: int
@@ -26,26 +26,26 @@ class Export:
 
 
 def to_onnx(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None) -> Export:
-    """Write the scale, the map and the vote as one ONNX graph.
+    """Export the scale, the map and the classifier as one ONNX graph.
 
-    Its input ``rows`` is float32 of shape (n, features); its outputs are ``embedding``, ``label``
-    and ``probabilities``, as of `transform`, `predict` and `predict_proba`; ``embedding`` alone of
-    a model that was learned without labels.
+    Its input ``rows`` is float32 of shape (n, features). Its outputs are ``embedding``, ``label``
+    and ``probabilities``, as of `transform`, `predict` and `predict_proba`. For a model that was
+    learned without labels, the only output is ``embedding``.
 
     Parameters
     ----------
     model : HOPE, SHOPE or a baseline
         A fitted model.
     path : path or str
-        The file to write; it is replaced if it is there.
+        The file to write; an existing file is replaced.
     data : array-like, sparse matrix, data frame or table, optional
-        Rows that the graph is checked with, 1,000 at the most. By default, the exemplars with
+        Rows that the graph is checked with, at most 1,000. By default, the exemplars with
         noise.
 
     Returns
     -------
     Export
-        With the differences that were found. Where they are too large, nothing is written.
+        The differences that were found. If they are too large, nothing is written.
 
     Examples
     --------
@@ -68,26 +68,26 @@ def to_onnx(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = N
 
 
 def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None) -> Export:
-    """Write the scale, the map and the vote as one file of C99 that needs nothing else.
+    """Export the scale, the map and the classifier as one self-contained C99 file.
 
-    It has `hopefold_transform` and `hopefold_predict`, for a row each; the first alone of a model
-    that was learned without labels. Compiled with ``-DHOPEFOLD_MAIN`` it is a program that reads
-    rows of CSV. It is checked where there is a C compiler (the one that ``CC`` names, cc, gcc or
-    clang); where there is none, a warning says so.
+    It defines `hopefold_transform` and `hopefold_predict`, for one row each; only the first for a
+    model that was learned without labels. Compiled with ``-DHOPEFOLD_MAIN`` it is a program that
+    reads CSV. It is checked if there is a C compiler (the one that ``CC`` names, cc, gcc or clang);
+    otherwise, a warning is issued.
 
     Parameters
     ----------
     model : HOPE, SHOPE or a baseline
         A fitted model, a small one: see ``max_bytes``.
     path : path or str
-        The file to write; it is replaced if it is there.
+        The file to write; an existing file is replaced.
     data : array-like, sparse matrix, data frame or table, optional
-        Rows that the file is checked with, 1,000 at the most. By default, the exemplars with noise.
+        Rows that the file is checked with, at most 1,000. By default, the exemplars with noise.
 
     Returns
     -------
     Export
-        With the differences that were found. Where they are too large, nothing is written.
+        The differences that were found. If they are too large, nothing is written.
 
     """
     formula = formula_of(model)
@@ -95,8 +95,8 @@ def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None
     compiler = compiling.find_compiler()
     if compiler is None:
         warnings.warn(
-            "there is no C compiler here (cc, gcc, clang, or the one that CC names), so nobody has "
-            "looked whether the file answers as the model does.",
+            "no C compiler was found (cc, gcc, clang, or the one that CC names), so it was not "
+            "checked that the file computes what the model does.",
             UncheckedWarning,
             stacklevel=2,
         )

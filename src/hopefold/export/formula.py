@@ -1,6 +1,6 @@
-"""What a fitted model does with a row, as plain arrays: the scale, a chain of layers, a vote.
+"""A fitted model as plain arrays: the scale, a sequence of layers, and the classifier.
 
-Both exports, the graph and the C file, are written from this; neither knows of estimators.
+Both exports, ONNX and C, are generated from this; neither depends on the estimators.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from torch import Tensor
 
-#: Every row is compared with every reference: with more of them, one batch would fill the memory.
+#: Every row is compared with every reference: with more of them, a batch could fill the memory.
 MOST_REFERENCES = 10_000
 
 
@@ -37,29 +37,29 @@ class Layer:
     #: ``"plain"``, ``"power"`` (of the order), ``"sigmoid"`` or ``"tanh"``.
     shape: str = "plain"
     order: int = 1
-    #: How the weights may be kept without a loss: float32, or what the model was rounded to.
+    #: The lossless storage type of the weights: float32, or the precision of the model.
     precision: str = "float32"
 
 
 @dataclass(frozen=True)
 class Formula:
-    """All that an export holds.
+    """Everything that an export contains.
 
-    A row is filled where it has gaps, scaled, led through the layers to a point, and judged: by the
-    mass of the Student kernel of each class's references, or by a vote of the nearest ones. One
-    that was learned without labels judges nothing: it has no classes, and no codes.
+    Missing values of a row are filled. The row is scaled, mapped by the layers to a point, and
+    classified: by the Student kernel's mass of each class's references, or by a vote of the nearest
+    ones. A model that was learned without labels has no classes and no codes.
     """
 
     method: str
     scale: Scale
-    #: What stands in for a missing value, where the model fills them.
+    #: Replacements of missing values, if the model fills them.
     fills: Float[ndarray, " features"] | None
     layers: tuple[Layer, ...]
     references: Float[ndarray, "references d"]
-    #: The number of each reference's class.
+    #: The class number of each reference.
     codes: Int[ndarray, " references"]
     class_weights: Float[ndarray, " classes"]
-    #: How many vote; ``None``: the kernel decides.
+    #: The number of neighbors that vote; ``None``: kernel mass.
     n_neighbors: int | None
     #: Text, int64, float64 or bool.
     classes: ndarray
@@ -68,30 +68,30 @@ class Formula:
 
     @property
     def n_features(self) -> int:
-        """Numbers of a row."""
+        """Number of input features."""
         return self.layers[0].weights.shape[1]
 
     @property
     def n_components(self) -> int:
-        """Numbers of a point."""
+        """Number of coordinates of a point."""
         return self.layers[-1].weights.shape[0]
 
     @property
     def names_classes(self) -> bool:
-        """Was it learned from labels?"""
+        """Whether the model was learned from labels."""
         return len(self.classes) > 0
 
     @property
     def is_weighted(self) -> bool:
-        """Do some classes count more than others?"""
+        """Whether class weights differ."""
         return bool((self.class_weights != 1).any())
 
 
 def formula_of(model: SupervisedEmbedding) -> Formula:
-    """What a fitted model does with a row, or a `CannotExport` that says why it cannot be told."""
+    """Return the formula of a fitted model, or raise `CannotExport` with the reason."""
     if not isinstance(model, SupervisedEmbedding):
         raise InvalidType(
-            f"{type(model).__name__} is no model of hopefold and cannot be exported: give one that "
+            f"{type(model).__name__} is not a hopefold model and cannot be exported: give one that "
             "is, such as the last step of a pipeline."
         )
     check_is_fitted(model)
@@ -115,21 +115,21 @@ def formula_of(model: SupervisedEmbedding) -> Formula:
 
 
 def _judges(model: SupervisedEmbedding) -> tuple[ndarray, ndarray, ndarray, int | None]:
-    """The references, their classes and weights; without labels, where the references lie alone."""
+    """Return the references, their classes and weights; without labels, only the references."""
     if not len(model.classes_):
         return model.reference_embedding_, np.empty(0, int), np.empty(0), None
     judges = model.references()
     if len(judges[0]) > MOST_REFERENCES:
         raise CannotExport(
             f"the model compares each row with {len(judges[0]):,} training rows, and an exported "
-            f"one with {MOST_REFERENCES:,} references at the most: fit with exemplars "
+            f"one with {MOST_REFERENCES:,} references at most: fit with exemplars "
             "(exemplars='kmeans', or HOPE and SHOPE with their own)."
         )
     return judges
 
 
 def _check_scale(scale: Scale, names: ndarray | None) -> None:
-    """Are shift and gain numbers in float32, too?"""
+    """Check that shift and gain are finite in float32."""
     with np.errstate(over="ignore"):
         sound = np.isfinite(np.stack([scale.shift, scale.gain]).astype(np.float32)).all(axis=0)
     if not sound.all():
@@ -142,11 +142,11 @@ def _check_scale(scale: Scale, names: ndarray | None) -> None:
 
 
 def layers_of(map_: Any, precision: str = "float32") -> Iterator[Layer]:
-    """A map as layers. One of a new kind gets its own walk in `WALKS`."""
+    """Return the layers of a map. A new type of map needs a function in `WALKS`."""
     if type(map_) not in WALKS:
         raise CannotExport(
-            f"a map of the kind {type(map_).__name__} cannot be exported, as nobody has said of "
-            f"which layers it is: {', '.join(kind.__name__ for kind in WALKS)} can be."
+            f"a map of the kind {type(map_).__name__} cannot be exported, since its layers are "
+            f"unknown: {', '.join(kind.__name__ for kind in WALKS)} can be."
         )
     return WALKS[type(map_)](map_, precision)
 
@@ -167,7 +167,7 @@ def _stacked(map_: Any, precision: str) -> Iterator[Layer]:
 
 
 def _hidden(layer: Any, precision: str) -> Iterator[Layer]:
-    """Powers of sums and, where there are some, sigmoids."""
+    """Return the layers of powers of sums and, if there are any, sigmoids."""
     yield Layer(_numbers(layer.C), _numbers(layer.c), "power", layer.order, precision)
     if isinstance(layer, Sigmoids):
         yield Layer(_numbers(layer.W), _numbers(layer.b), "sigmoid", precision=precision)
@@ -180,7 +180,7 @@ def _deep(map_: Any, _precision: str) -> Iterator[Layer]:
 
 
 def _encoder(map_: Any, precision: str) -> Iterator[Layer]:
-    """The way there: nobody maps rows back."""
+    """Return the layers of the encoder."""
     return _deep(map_.encoder, precision)
 
 
@@ -195,7 +195,7 @@ WALKS: dict[type, Callable[[Any, str], Iterator[Layer]]] = {
 
 
 def plain_classes(classes: ndarray) -> ndarray:
-    """Labels as text, int64, float64 or truth values, whatever they are kept in."""
+    """Return labels as text, int64, float64 or booleans."""
     labels = classes.tolist()
     for kinds, dtype in LABELS.items():
         if all(isinstance(label, kinds) for label in labels):
@@ -207,7 +207,7 @@ def plain_classes(classes: ndarray) -> ndarray:
     )
 
 
-#: What labels are, and the dtype that they are exported in; the first that holds for all.
+#: Kinds of labels, and the dtypes in which they are exported; the first that applies to all.
 LABELS: dict[Any, Any] = {str: object, bool: bool, int: np.int64, int | float: np.float64}
 
 

@@ -1,6 +1,6 @@
-"""A formula as an ONNX graph of plain operators, and the runtime that evaluates it.
+"""Export of a formula as an ONNX graph of basic operators, and its evaluation.
 
-Opset 13 and float32 alone, so that old runtimes and small ones read it, too.
+Only opset 13 and float32 are used, so that old and small runtimes support it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 OPSET, IR_VERSION = 13, 8
 
-#: Protocol buffers hold no more.
+#: The size limit of protocol buffers.
 MOST_BYTES = 2**31 - 1
 
 INPUT, OUTPUTS = "rows", ("embedding", "label", "probabilities")
 
 
 def need_onnx() -> tuple[Any, Any]:
-    """Both packages, or what to install."""
+    """Import both packages, or raise an error that says what to install."""
     try:
         import onnx
         import onnxruntime
@@ -42,7 +42,7 @@ def need_onnx() -> tuple[Any, Any]:
 
 
 class Nodes:
-    """A graph in the making: a name for every number, a node for every step."""
+    """A graph under construction: a name for every constant, a node for every operation."""
 
     def __init__(self) -> None:
         self.onnx, _ = need_onnx()
@@ -51,14 +51,14 @@ class Nodes:
         self._taken = {INPUT}
 
     def add(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
-        """The output of a new node."""
+        """Add a node, and return the name of its output."""
         name = self.free(name or operator.lower())
         node = self.onnx.helper.make_node(operator, inputs, [name], name=name, **attributes)
         self.nodes.append(node)
         return name
 
     def constant(self, name: str, value: Any, dtype: type | None = np.float32) -> str:
-        """The name of numbers, or of text (dtype None)."""
+        """Add a constant of numbers, or of text (dtype None), and return its name."""
         name = self.free(name)
         if dtype is None:
             text = [label.encode() for label in value]
@@ -71,7 +71,7 @@ class Nodes:
         return name
 
     def free(self, name: str) -> str:
-        """The name, or the same with a number if it is taken."""
+        """Return the name, with a number appended if it is in use."""
         found, number = name, 1
         while found in self._taken:
             number += 1
@@ -81,12 +81,12 @@ class Nodes:
 
 
 def to_bytes(formula: Formula) -> bytes:
-    """The content of an ONNX file: from rows to points and, with classes, what they are."""
+    """Return the content of an ONNX file from rows to points and, with classes, predictions."""
     n_bytes = sum(layer.weights.nbytes for layer in formula.layers)
     if n_bytes > MOST_BYTES:
         raise CannotExport(
-            f"the weights take {n_bytes:,} bytes, and an ONNX file holds {MOST_BYTES:,} at the "
-            "most: fit with fewer factors, or max_bytes."
+            f"the weights take {n_bytes:,} bytes, and an ONNX file has at most "
+            f"{MOST_BYTES:,}: fit with fewer factors, or max_bytes."
         )
     nodes = Nodes()
     units = _scaled(nodes, formula)
@@ -100,7 +100,7 @@ def to_bytes(formula: Formula) -> bytes:
 
 
 def _scaled(nodes: Nodes, formula: Formula) -> str:
-    """(x − shift) · gain, with gaps filled first."""
+    """Add (x − shift) · gain, after filling missing values."""
     rows, scale = INPUT, formula.scale
     if formula.fills is not None:
         fills = nodes.constant("fills", formula.fills)
@@ -126,7 +126,7 @@ def _layer(nodes: Nodes, layer: Layer, inputs: str, name: str) -> str:
 
 
 def _weights(nodes: Nodes, layer: Layer) -> str:
-    """As coarse as the model keeps them; runtimes make them float32 once, when they load."""
+    """Add weights in the precision of the model; runtimes convert them to float32 on loading."""
     if layer.precision == "float32":
         return nodes.constant("weights", layer.weights)
     packed = pack("weights", layer.weights, layer.precision)
@@ -139,7 +139,7 @@ def _weights(nodes: Nodes, layer: Layer) -> str:
 
 
 def _power(nodes: Nodes, base: str, order: int, name: str) -> str:
-    """By products alone: Pow of a negative number is NaN in some runtimes, and slow in most."""
+    """Add repeated products: Pow of a negative number is NaN in some runtimes, and slow in most."""
     power = base
     for binary_digit in bin(order)[3:]:
         power = nodes.add("Mul", power, power, name=f"{name}_square")
@@ -149,7 +149,7 @@ def _power(nodes: Nodes, base: str, order: int, name: str) -> str:
 
 
 def _distances(nodes: Nodes, formula: Formula, points: str) -> str:
-    """Squared distances to all references, by differences: no digits are lost."""
+    """Add squared distances to all references, by differences, without cancellation."""
     axis = nodes.constant("last_axis", [2], np.int64)
     columns = nodes.add("Unsqueeze", points, axis, name="points")
     references = nodes.constant("references", formula.references.T[None])
@@ -160,7 +160,7 @@ def _distances(nodes: Nodes, formula: Formula, points: str) -> str:
 
 
 def _by_kernel(nodes: Nodes, formula: Formula, distances: str) -> str:
-    """Σ_j 1/(1 + d_ij) over the references of each class, by their weights."""
+    """Add Σ_j 1/(1 + d_ij) over the references of each class, times the class weights."""
     one = nodes.constant("one", 1)
     similarity = nodes.add("Reciprocal", nodes.add("Add", distances, one), name="similarity")
     membership = np.eye(len(formula.classes))[formula.codes] * formula.class_weights
@@ -189,7 +189,7 @@ def _by_vote(nodes: Nodes, formula: Formula, distances: str) -> str:
 
 
 def _nearest(nodes: Nodes, distances: str, k: int) -> str:
-    """Numbers of the nearest references, the nearest first."""
+    """Add the indices of the nearest references, in ascending order of distance."""
     names = [nodes.free("nearest_distances"), nodes.free("nearest")]
     inputs = [distances, nodes.constant("k", [k], np.int64)]
     make = nodes.onnx.helper.make_node
@@ -240,12 +240,12 @@ def _model(nodes: Nodes, formula: Formula) -> bytes:
 
 
 def outputs_of(formula: Formula) -> tuple[str, ...]:
-    """All three; the points alone where there are no classes."""
+    """Return all three outputs; only the points without classes."""
     return OUTPUTS if formula.names_classes else OUTPUTS[:1]
 
 
 def notes(formula: Formula) -> dict[str, str]:
-    """What a reader of the file has to know: the order of the features, and how they were made."""
+    """Return the metadata of the file: the order and encoding of the features."""
     told = {
         "hopefold_version": hopefold.__version__,
         "method": formula.method,
@@ -265,13 +265,13 @@ def notes(formula: Formula) -> dict[str, str]:
 
 
 class Session:
-    """An ONNX file at work: rows in, points out, and labels and probabilities where it has them."""
+    """Return a function that evaluates an ONNX file."""
 
     def __init__(self, content: bytes) -> None:
         _, onnxruntime = need_onnx()
         onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3  # errors, which are raised besides
+        options.log_severity_level = 3  # only errors, which are also raised
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
             content, options, providers=["CPUExecutionProvider"]
@@ -280,5 +280,5 @@ class Session:
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def __call__(self, rows: ndarray) -> tuple[ndarray, ...]:
-        """Points, labels, probabilities; or points alone."""
+        """Return points, labels, probabilities; or only points."""
         return tuple(self._session.run(self._outputs, {INPUT: rows}))

@@ -1,4 +1,4 @@
-"""Does an export answer as the model does? Asked of many rows before a file is written."""
+"""Comparison of an export with its model on many rows, before a file is written."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: Rows that are asked about; fewer where they are so wide that these would fill the memory.
+#: Number of rows that are compared; fewer if wide rows would fill the memory.
 N_ROWS, MOST_NUMBERS = 1_000, 2**26
 
-#: How far a point may be off, in shares of the map's range, and from which margin between the two
-#: largest shares on a label has to be the same.
+#: Tolerance of points, relative to the map's range, and the margin between the two largest class
+#: probabilities above which labels must agree.
 TOLERANCE, MARGIN = 1e-4, 1e-4
 
-#: What float32 may do to a distance, in shares of the map's range.
+#: Rounding error of distances in float32, relative to the map's range.
 ROUNDING = 1e-6
 
-#: How far a row is moved from an exemplar, in shares of the spread of each feature, and how many of
-#: its values are missing where the model fills them.
+#: Noise added to exemplars, relative to the spread of each feature, and the share of missing values
+#: if the model fills them.
 NOISE, GAPS = 0.5, 0.05
 
-#: Distances that are computed at once.
+#: Number of distances that are computed at once.
 CHUNK = 10_000_000
 
-#: From float32 rows to points, labels and probabilities; to points alone if there are no classes.
+#: A function from float32 rows to points, labels and probabilities; only points without classes.
 Answer = Callable[["ndarray"], tuple["ndarray", ...]]
 
 
 @dataclass(frozen=True)
 class Parity:
-    """How like the model's answers those of its export were."""
+    """The differences between a model and its export."""
 
     n_rows: int
-    #: The largest distance of a coordinate, and the same in shares of the map's range.
+    #: The largest difference of a coordinate, absolute and relative to the map's range.
     largest_difference: float
     relative_difference: float
-    #: Rows that are not at a border of two classes; the labels of all of these were the same.
-    #: ``None`` where there are no classes.
+    #: Number of rows that are not on a class boundary; the labels of all these agree. ``None`` if
+    #: there are no classes.
     n_clear: int | None
 
     def __str__(self) -> str:
@@ -70,9 +70,9 @@ class Parity:
 def check_parity(
     model: SupervisedEmbedding, formula: Formula, answer: Answer, data: Any = None
 ) -> Parity:
-    """How like the answers are; a `CannotExport` where they are not alike."""
+    """Compare an export with its model; raise `CannotExport` if they differ."""
     rows = some_rows(model, formula) if data is None else _rows_of(model, data)
-    with np.errstate(over="ignore"):  # the model refuses infinity
+    with np.errstate(over="ignore"):  # the model rejects infinity
         given = rows.astype(np.float32)
     filled = given if model.columns_ is None else model.columns_.fill(given)
     try:
@@ -106,21 +106,22 @@ def check_parity(
 def _check_classes(
     judged: Sequence[ndarray], found: Sequence[ndarray], clear: ndarray, off: ndarray
 ) -> None:
-    """Are labels and probabilities the same, wherever a row is not at a border?"""
+    """Check that labels and probabilities agree on all rows that are not on a boundary."""
     (labels, shares), (found_labels, found_shares) = judged, found
     differ = found_labels[clear] != np.asarray(labels)[clear]
     alike = np.abs(found_shares - shares).max(axis=1)[clear] <= MARGIN + 2 * off[clear]
     if differ.any() or not alike.all():
         raise CannotExport(
-            f"the export would judge {int((differ | ~alike).sum()):,} of {len(clear):,} rows "
-            "otherwise than the model does: nothing is written. Please report it."
+            f"the export would classify {int((differ | ~alike).sum()):,} of {len(clear):,} rows "
+            "differently from the model: nothing is written. Please report it."
         )
 
 
 def some_rows(model: SupervisedEmbedding, formula: Formula) -> Float[ndarray, "n features"]:
-    """The exemplars, or the origin of the scale where there are none, with noise.
+    """Return the exemplars with noise; if there are none, the origin of the scale with noise.
 
-    Each feature is moved by a share of its own spread. Where the model fills gaps, there are some.
+    The noise is relative to the spread of each feature. Some values are missing if the model fills
+    them.
     """
     random, scale = np.random.default_rng(0), formula.scale
     n_rows = max(1, min(N_ROWS, MOST_NUMBERS // formula.n_features))
@@ -131,7 +132,7 @@ def some_rows(model: SupervisedEmbedding, formula: Formula) -> Float[ndarray, "n
         base = scale.undo(np.zeros((1, formula.n_features)))
         spread = scale.undo(np.ones((1, formula.n_features)))[0] - base[0]
     rows: ndarray = base[np.arange(n_rows) % len(base)].astype(np.float64)
-    noisy = rows[len(base) :]  # first as they are
+    noisy = rows[len(base) :]  # unchanged first
     noisy += NOISE * spread * random.standard_normal(noisy.shape)
     if formula.fills is not None:
         rows[random.random(rows.shape) < GAPS] = np.nan
@@ -139,7 +140,7 @@ def some_rows(model: SupervisedEmbedding, formula: Formula) -> Float[ndarray, "n
 
 
 def _rows_of(model: SupervisedEmbedding, data: Any) -> Float[ndarray, "n features"]:
-    """Some of a user's rows, evenly spread, as the model takes them."""
+    """Return some of a user's rows, evenly spaced, as the model takes them."""
     table = as_table(data, model.columns_)
     if table is not None:
         validation.check_names(model, table.names)
@@ -154,7 +155,7 @@ def _rows_of(model: SupervisedEmbedding, data: Any) -> Float[ndarray, "n feature
 
 
 def _asked(model: SupervisedEmbedding, rows: ndarray) -> tuple[ndarray, ...]:
-    """What the model itself says."""
+    """Return the results of the model itself."""
     table = Table(rows, None, names=getattr(model, "feature_names_in_", None))
     points = np.asarray(model.transform(table))
     if not len(model.classes_):
@@ -163,7 +164,7 @@ def _asked(model: SupervisedEmbedding, rows: ndarray) -> tuple[ndarray, ...]:
 
 
 def _in_chunks(answer: Answer, rows: ndarray, formula: Formula) -> tuple[ndarray, ...]:
-    """All answers, with bounded memory for the distances to the references."""
+    """Return all results, with bounded memory for the distances to the references."""
     step = max(1, CHUNK // formula.references.size)
     parts = [answer(rows[start : start + step]) for start in range(0, len(rows), step)]
     return tuple(np.concatenate(kind) for kind in zip(*parts, strict=True))
@@ -172,7 +173,7 @@ def _in_chunks(answer: Answer, rows: ndarray, formula: Formula) -> tuple[ndarray
 def _clear(
     formula: Formula, points: ndarray, shares: ndarray, moved: Float[ndarray, " n"]
 ) -> ndarray:
-    """Which rows are not at a border.
+    """Return which rows are not on a class boundary.
 
     The two largest shares differ by more than the margin. A vote's shares jump where two references
     change places, so there none of another class may be as near, by as much as a point has moved.
@@ -188,14 +189,14 @@ def _clear(
 
 
 def _range(references: Float[ndarray, "r d"]) -> float:
-    """The longest side of the box around the references; 1 where they are one point."""
+    """Return the longest side of the bounding box of the references; 1 for a single point."""
     return float(np.ptp(references, axis=0).max()) or 1.0
 
 
 def _warn_of_rounding(
     model: SupervisedEmbedding, formula: Formula, rows: ndarray, points: ndarray
 ) -> None:
-    """An export takes float32: do the rows need more digits?"""
+    """Warn if the rows need more digits than float32, the input type of an export."""
     exact = rows if model.columns_ is None else model.columns_.fill(rows)
     table = Table(exact, None, names=getattr(model, "feature_names_in_", None))
     moved = np.abs(np.asarray(model.transform(table)) - points).max()

@@ -1,7 +1,7 @@
-"""A formula as one file of C99: tables of numbers, and the few functions that it needs.
+"""Export of a formula as one C99 file: tables of numbers, and the functions that are needed.
 
-The functions are in ``pieces/``, as they are written; here are the tables, and the walk through the
-layers. No text of a user's gets into the file but as an escaped string.
+The functions are in ``pieces/``. Here are the tables and the sequence of layers. Text of the user
+is only written as escaped strings.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hopefold.persistence.quantization import label_type, pack, pack_scale
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: The numbers of a file, at the most: what the memory of a large microcontroller holds.
+#: Maximum size of the tables in bytes: the memory of a large microcontroller.
 MOST_BYTES = 2_000_000
 
-#: The longest string that every C99 compiler takes.
+#: The longest string that every C99 compiler supports.
 LONGEST_TEXT = 4_095
 
-#: How wide a line of a table is.
+#: The maximum line width of a table.
 WIDTH = 96
 
 TYPES = {
@@ -37,14 +37,14 @@ TYPES = {
     np.dtype(np.uint16): "unsigned short",
 }
 
-#: The function of each shape of a layer; the piece that it is in has the name of the shape.
+#: The C function of each layer type; its piece has the name of the type.
 SHAPES = {"power": "power", "sigmoid": "sigmoid", "tanh": "hyperbolic_tangent"}
 
 HEAD = """\
 /* {method}, written by hopefold {version}.
 
    void hopefold_transform(const float *row, float *point);
-       where a row of HOPEFOLD_FEATURES numbers lies: HOPEFOLD_COMPONENTS numbers
+       the HOPEFOLD_COMPONENTS coordinates of a row of HOPEFOLD_FEATURES numbers
 {predict}
    {missing}
    Nothing is allocated, and nothing is kept between calls. {n_bytes} bytes of tables.
@@ -57,7 +57,7 @@ HEAD = """\
 PREDICT = """\
    int hopefold_predict(const float *row, float *probabilities);
        the number of its class in hopefold_classes, and HOPEFOLD_CLASSES probabilities;
-       -1 if the row has a missing value, or lies so far outside that its point is no number
+       -1 if the row has a missing value, or lies so far outside that its point is not a number
 """
 
 NO_CLASSES = """\
@@ -66,12 +66,12 @@ NO_CLASSES = """\
 
 
 def to_text(formula: Formula) -> str:
-    """The whole file."""
+    """Return the content of the file."""
     tables, n_bytes = dict(_tables(formula)), bytes_of_tables(formula)
     if n_bytes > MOST_BYTES:
         raise CannotExport(
-            f"the model has {n_bytes:,} bytes of numbers, and a file of C holds {MOST_BYTES:,} at "
-            "the most: fit a smaller one (e.g. max_bytes=65536), or export it as .onnx."
+            f"the model has {n_bytes:,} bytes of numbers, and a C file has at most "
+            f"{MOST_BYTES:,}: fit a smaller one (e.g. max_bytes=65536), or export it as .onnx."
         )
     parts = [
         _head(formula, n_bytes),
@@ -89,12 +89,12 @@ def to_text(formula: Formula) -> str:
 
 
 def bytes_of_tables(formula: Formula) -> int:
-    """What all numbers take in the memory of a device."""
+    """Return the size of all tables in bytes."""
     return sum(table.nbytes for _, table in _tables(formula))
 
 
 def _head(formula: Formula, n_bytes: int) -> str:
-    filled = "A value that is no number (NaN) is missing, and is filled with the column's mean."
+    filled = "A value that is not a number (NaN) is missing, and is filled with the column's mean."
     return HEAD.format(
         method=formula.method,
         version=hopefold.__version__,
@@ -121,7 +121,7 @@ def _sizes(formula: Formula) -> str:
 
 
 def _tables(formula: Formula) -> Iterator[tuple[str, ndarray]]:
-    """All numbers, by name, in the types that they are kept in."""
+    """Yield all tables by name, in the types in which they are stored."""
     yield from _scale_tables(formula)
     for number, layer in enumerate(formula.layers):
         for name, table in _layer_tables(layer):
@@ -134,7 +134,7 @@ def _tables(formula: Formula) -> Iterator[tuple[str, ndarray]]:
 
 
 def _scale_tables(formula: Formula) -> Iterator[tuple[str, ndarray]]:
-    """Shift and gain of each feature, or of each kind of feature where there are few kinds."""
+    """Yield shift and gain per feature, or per group of features if there are few distinct ones."""
     if formula.fills is not None:
         yield "fills", formula.fills.astype(np.float32)
     packed = pack_scale(formula.scale)
@@ -148,7 +148,7 @@ def _scale_tables(formula: Formula) -> Iterator[tuple[str, ndarray]]:
 
 
 def _layer_tables(layer: Layer) -> Iterator[tuple[str, ndarray]]:
-    """The weights, by inputs; coarse ones with a factor for each sum."""
+    """Yield the weights in input-major order; quantized ones with a factor per output."""
     if layer.precision == "int8":
         packed = pack("weights", layer.weights, "int8")
         yield "weights", packed.pop("weights").T
@@ -176,9 +176,9 @@ static void scale(const float *row, float *units)
 
 
 def _pieces_of_layers(formula: Formula) -> Iterable[str]:
-    """Each once: a function that is not called would be warned of."""
+    """Yield each piece once, and only those in use: compilers warn about unused functions."""
     coarse = {layer.precision == "int8" for layer in formula.layers}
-    yield "weigh"  # by the last layer, at least
+    yield "weigh"  # used by the last layer at least
     if True in coarse:
         yield "weigh_int8"
     yield from dict.fromkeys(layer.shape for layer in formula.layers if layer.shape in SHAPES)
@@ -190,7 +190,7 @@ def _pieces_of_judging(formula: Formula) -> Iterable[str]:
 
 
 def _transform(formula: Formula, tables: dict[str, ndarray]) -> str:
-    """A line or two for each layer."""
+    """Return one or two lines per layer."""
     lines = [f"float units_0[{formula.n_features}]"]
     steps = ["scale(row, units_0);"]
     for number, layer in enumerate(formula.layers):
@@ -213,7 +213,7 @@ def _transform(formula: Formula, tables: dict[str, ndarray]) -> str:
 
 
 def _table(name: str, table: ndarray) -> str:
-    """Numbers; those of references as points, all others one after the other."""
+    """Format a table: references as points, other tables as flat arrays."""
     kind, size = TYPES[table.dtype], str(table.size)
     if name == "references":
         size = "HOPEFOLD_REFERENCES][HOPEFOLD_COMPONENTS"
@@ -234,7 +234,7 @@ def _lines(cells: Sequence[str]) -> str:
 
 
 def _literal(number: float) -> str:
-    """A number such that a compiler reads the same float32."""
+    """Format a number so that a compiler reads the same float32."""
     if isinstance(number, int):
         return str(number)
     text = f"{number:.9g}"
@@ -242,18 +242,18 @@ def _literal(number: float) -> str:
 
 
 def _texts(name: str, texts: Sequence[str]) -> str:
-    """Strings that a program may show."""
+    """Format an array of strings."""
     lines = ",\n".join(f"    {_quoted(text)}" for text in texts)
     return f"const char *const {name}[{len(texts)}] = {{\n{lines}\n}};\n"
 
 
 def _quoted(text: str) -> str:
-    """A string of C: plain letters, and an octal number for every other byte of UTF-8."""
+    """Format a C string: ASCII characters, and an octal escape for every other byte of UTF-8."""
     content = text.encode(errors="surrogatepass")
     if 0 in content or len(content) > LONGEST_TEXT:
-        why = "holds a sign of number 0" if 0 in content else f"has {len(content):,} bytes"
+        why = "contains a null character" if 0 in content else f"has {len(content):,} bytes"
         raise CannotExport(
-            f"the name {text[:40]!r} {why}, which no string of C does: rename it, or export the "
+            f"the name {text[:40]!r} {why}, which C strings cannot have: rename it, or export the "
             "model as .onnx."
         )
     plain = (chr(byte) if _is_plain(byte) else f"\\{byte:03o}" for byte in content)

@@ -117,7 +117,7 @@ def for_trial(plan: Plan, n_training: int) -> tuple[int, str]:
 
 
 class _Draft:
-    """A plan on its way."""
+    """A plan under construction."""
 
     def __init__(self, request: Request, facts: Facts, decided: dict[str, tuple[Any, str]]) -> None:
         self.request, self.facts, self.defaults = request, facts, request.defaults
@@ -132,7 +132,7 @@ class _Draft:
             self.values[name], self.reasons[name] = self.decided.get(name, (value, why))
 
     def is_auto(self, name: str) -> bool:
-        """Is it left to us?"""
+        """Return whether a parameter is "auto"."""
         return isinstance(self.values[name], str) and self.values[name] == "auto"
 
     @property

@@ -1,1 +1,1 @@
-"""Rows to points: in memory, from disk, and lazily for Dask."""
+"""Embedding of rows: in memory, from disk, and lazily with Dask."""

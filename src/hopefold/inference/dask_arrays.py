@@ -1,7 +1,7 @@
-"""Rows that are Dask's: what a model says of them is Dask's, too, made when it is asked for.
+"""Prediction on Dask arrays and dataframes: results are lazy Dask arrays.
 
-Each block of rows is answered by itself, as `dask_ml.wrappers.ParallelPostFit` does it. The model
-is one node of the graph: a worker gets it once, however many blocks it answers.
+Each block of rows is processed separately, as in `dask_ml.wrappers.ParallelPostFit`. The model is
+one node of the graph: a worker receives it once, however many blocks it processes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def is_lazy(X: Any) -> bool:
-    """Is it Dask's? Told by where its type is from: nothing is imported for it."""
+    """Return whether X is a Dask collection, by the module of its type, without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def answer(model: Any, verb: str, X: Any) -> Any:
-    """What the method ``verb`` of a model says of a dask array or frame: a dask array.
+    """Apply the method ``verb`` of a model to a dask array or dataframe, lazily.
 
-    What can be known to be wrong without the rows is told at once.
+    Errors that can be detected without the rows are raised at once.
     """
     check_is_fitted(model)
     if verb == "transform":
@@ -45,7 +45,7 @@ def answer(model: Any, verb: str, X: Any) -> Any:
 
 
 def _answer_array(model: Any, verb: str, X: Any) -> Any:
-    """Blocks of whole rows: features that are split come together first."""
+    """Rechunk to blocks of whole rows."""
     if X.ndim == 2 and math.isnan(X.shape[1]):
         raise InvalidInput("X does not know how many columns it has: X.compute_chunk_sizes() does.")
     validation.check_rows(model, np.zeros((1, *X.shape[1:]), X.dtype), fitting=False)
@@ -60,7 +60,7 @@ def _answer_array(model: Any, verb: str, X: Any) -> Any:
 
 
 def _answer_frame(model: Any, verb: str, X: Any) -> Any:
-    """Partitions stay; how many rows each has is not known before it is computed."""
+    """Map over partitions; their numbers of rows are unknown before they are computed."""
     _check_frame(model, X)
     return X.map_partitions(
         _answer_partition, verb=verb, model=_node(model), meta=nothing(model, verb)
@@ -68,14 +68,14 @@ def _answer_frame(model: Any, verb: str, X: Any) -> Any:
 
 
 def _node(model: Any) -> Any:
-    """The model as it is now, as one node of a graph: a later fit changes nothing of it."""
+    """Return the current model as one node of a graph; a later fit does not change it."""
     from dask import delayed
 
     return delayed(copy.copy(model), traverse=False)
 
 
 def nothing(model: Any, verb: str) -> ndarray:
-    """What the method says of no rows."""
+    """Return the result of the method for no rows."""
     if verb == "predict":
         return np.empty(0, model.classes_.dtype)
     if verb == "predict_proba":
@@ -94,7 +94,7 @@ def _answer_partition(rows: Any, *, verb: str, model: Any, partition_info: Any =
 
 
 def _answer(rows: Any, verb: str, model: Any, where: str) -> ndarray:
-    """Numbers of rows in a complaint count within the block, so it says which one it is."""
+    """Add the block to errors, since their row numbers count within the block."""
     if not rows.shape[0]:
         return nothing(model, verb)
     try:
@@ -105,22 +105,21 @@ def _answer(rows: Any, verb: str, model: Any, where: str) -> ndarray:
 
 
 def _check_frame(model: Any, X: Any) -> None:
-    """Its columns, as those of a frame in memory are checked."""
+    """Check its columns like those of a frame in memory."""
     if as_table(X._meta, model.columns_) is not None:
         return
     for name, dtype in X.dtypes.items():
         if dtype.kind in "mM" or type(dtype).__name__ == "StringDtype":
             what = "times" if dtype.kind in "mM" else "text"
             raise InvalidInput(
-                f"column {str(name)!r} holds {what}, which is no number: make numbers of it, or "
-                "drop it."
+                f"column {str(name)!r} holds {what}, which is not a number: convert it, or drop it."
             )
     row = type(X._meta)(0.0, index=[0], columns=X.columns)
     validation.check_rows(model, row, fitting=False)
 
 
 def _check_output(model: Any) -> None:
-    """A frame that scikit-learn makes of the points would be made of all of them, here and now."""
+    """Reject `set_output`: scikit-learn would compute all points to create a frame."""
     wished = getattr(model, "_sklearn_output_config", {}).get("transform")
     wished = get_config()["transform_output"] if wished is None else wished
     if wished != "default":

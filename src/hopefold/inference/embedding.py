@@ -1,4 +1,4 @@
-"""Rows to points, in bounded memory."""
+"""Embedding of rows in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: Numbers of a table that are embedded at once: 4 MB of float32, near the processor.
+#: Number of values that are embedded at once: 4 MB of float32, which fit the cache.
 BLOCK = 2**20
 
-#: Rows are embedded in multiples of this. Matrix products round differently for one row, a few and
-#: many; in whole tiles a row gets the same bits whatever is beside it, but for some very small
-#: maps, whose products are made otherwise for few tiles than for many (1e-6 of the range was seen).
+#: Rows are embedded in multiples of this. Rounding of matrix products depends on the number of
+#: rows; in whole tiles, a row gives the same bits in any batch, except with some very small maps,
+#: for which the kernel depends on the number of tiles (differences of 1e-6 of the range were
+#: observed).
 TILE = 4
 
 CPU = torch.device("cpu")
 
-#: Looks closer at rows that may hold what is no number, and raises what a user should know.
+#: Checks rows that may have non-finite values, and raises an error for the user.
 OnNonFinite = Callable[[], None]
 
 
@@ -39,10 +40,10 @@ OnNonFinite = Callable[[], None]
 def embed(
     map_: nn.Module, rows: Rows, device: torch.device, on_non_finite: OnNonFinite | None = None
 ) -> Float[ndarray, "n d"]:
-    """The float32 points of all rows, in bounded memory; a row's point does not see the others.
+    """Return the float32 points of all rows, in bounded memory; each is independent of other rows.
 
-    ``on_non_finite`` is called where some rows do not have a finite sum. That is checked here and
-    not before: each block of rows then comes from memory once.
+    ``on_non_finite`` is called if some rows do not have a finite sum. This is checked here and not
+    in advance, so that each block of rows is read from memory only once.
     """
     map_ = map_ if next(map_.parameters()).device == device else copy.deepcopy(map_).to(device)
     step = TILE * max(1, BLOCK // (TILE * rows.n_features))
@@ -51,9 +52,9 @@ def embed(
         x = rows.fetch(slice(start, min(start + step, len(rows))))
         if on_non_finite is not None and not math.isfinite(x.sum()):
             on_non_finite()
-            on_non_finite = None  # it has looked at all rows
+            on_non_finite = None  # it has checked all rows
         some = map_(_whole_tiles(x).to(device))[: len(x)].cpu().numpy()
-        if points is None:  # in one piece: with many small ones, memory grew with the blocks
+        if points is None:  # allocate once: many small arrays fragment memory
             points = np.empty((len(rows), some.shape[1]), dtype=some.dtype)
         points[start : start + len(x)] = some
     assert points is not None
@@ -61,10 +62,10 @@ def embed(
 
 
 class ScaledMap:
-    """A map and the scale of its rows, made one where that is possible.
+    """A map and the scale of its rows, fused if possible.
 
-    A scale that shifts nothing is a factor for each column of the first weights: float32 rows need
-    not be gone through for it. float64 rows are scaled before they are rounded, as for a fit.
+    A scale without a shift is a factor per column of the first weights, so float32 rows need no
+    extra pass. float64 rows are scaled before they are rounded, as in a fit.
     """
 
     def __init__(self, map_: nn.Module, scale: Scale) -> None:
@@ -80,7 +81,7 @@ class ScaledMap:
     def embed(
         self, X: Any, device: torch.device, on_non_finite: OnNonFinite | None = None
     ) -> Float[ndarray, "n d"]:
-        """The float32 points of rows as users give them."""
+        """Return the float32 points of rows in the original units."""
         if X.dtype != np.float32:
             return embed(self.map, Rows(X, self.scale), device, on_non_finite)
         alone = isinstance(X, np.ndarray) and len(X) == 1 and can_be_shared(X)
@@ -93,10 +94,10 @@ class ScaledMap:
 
 @torch.inference_mode()
 def _embed_one(map_: Any, row: Float[ndarray, "1 features"]) -> Float[ndarray, "1 d"]:
-    """The point of one row under S-HOPE, in half the time that a tile takes.
+    """Return the point of one row under S-HOPE, in half the time of a tile.
 
-    Only the last product is made in a tile, since its rounding is what is seen in a point: sigmoids
-    hide what the products before round differently. Powers, as in HOPE, would show it.
+    Only the last product is computed in a tile, since its rounding determines the point: sigmoids
+    hide rounding differences of the products before. Powers, as in HOPE, would not.
     """
     hidden: Tensor = map_.hidden(torch.from_numpy(row))
     return (hidden.expand(TILE, -1) @ map_.P.T)[:1].numpy()
@@ -108,11 +109,11 @@ def _whole_tiles(x: Tensor) -> Tensor:
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """``auto`` is a GPU where torch finds one, and the CPU elsewhere."""
+    """Return the torch device; ``auto`` is a GPU if torch finds one, and otherwise the CPU."""
     if device != "auto":
         try:
             found = torch.device(device)
-            torch.ones(1, device=found).cpu()  # a device that torch knows may not be there
+            torch.ones(1, device=found).cpu()  # a device type that torch knows may be unavailable
             return found
         except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
             reason = str(error).splitlines()[0]
@@ -124,7 +125,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 @cache
 def best_device() -> torch.device:
-    """A GPU where torch finds one, else the CPU; looked for once, as it takes longer than a row."""
+    """Return a GPU if torch finds one, else the CPU; cached, as it takes longer than a row."""
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

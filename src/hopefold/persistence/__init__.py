@@ -1,1 +1,1 @@
-"""Files of models and of checkpoints: written, read, checked. No code is ever read from a file."""
+"""Files of models and checkpoints. Reading a file never runs code from it."""

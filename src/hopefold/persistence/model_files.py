@@ -1,4 +1,4 @@
-"""A fitted model as plain data, and back."""
+"""Conversion between a fitted model and the contents of its file."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 
 
 def size_of(model: Any) -> int:
-    """The bytes of the file that `save` would write."""
+    """Return the bytes of the file that `save` would write."""
     return len(store.to_bytes(*_as_plain_data(model)))
 
 
 def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
-    """A manifest and tensors."""
+    """Return the manifest and the tensors of a model."""
     tensors = {f"map.{name}": tensor.numpy() for name, tensor in model.map_.state_dict().items()}
     tensors |= {
         "class_weight": model.class_weight_,
@@ -78,7 +78,7 @@ def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
 
 
 def _pack(model: Any, tensors: dict[str, ndarray], precision: str) -> dict[str, ndarray]:
-    """The tensors of a model that has to be small."""
+    """Return the tensors of a model with a budget of bytes."""
     if model.exemplars_ is not None:
         tensors["exemplars"] = model.scale_.apply(model.exemplars_)
     packed = quantization.pack_scale(model.scale_)
@@ -93,7 +93,7 @@ def _pack(model: Any, tensors: dict[str, ndarray], precision: str) -> dict[str, 
 
 
 def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
-    """What `_pack` has packed; exemplars come back in the user's own units."""
+    """Restore the result of `_pack`; exemplars are converted to the original units."""
     scale = quantization.unpack_scale(tensors)
     whole = {
         name: quantization.unpack(name, tensors) if quantization.is_coarse(name) else tensor
@@ -106,9 +106,9 @@ def _unpack(tensors: dict[str, ndarray]) -> dict[str, ndarray]:
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Read a model that `save` has written.
+    """Load a model that `save` has written.
 
-    Runs no code from the file, and needs nothing but the file.
+    Runs no code from the file, and needs only the file.
 
     Examples
     --------
@@ -128,16 +128,16 @@ def load(path: str | PathLike[str]) -> Any:
         return _revive(manifest, tensors)
     except MemoryError as error:
         raise NotEnoughMemory(f"there is not enough memory for the model in {path}.") from error
-    except Exception as error:  # it is somebody else's file: nothing about it can be relied on
+    except Exception as error:  # the file is untrusted: any error is possible
         raise BrokenFile(
-            f"{path} does not hold a model that makes sense ({store.told(error)})."
+            f"{path} does not contain a valid model ({store.format_quoted(error)})."
         ) from error
 
 
 def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     soundness.check_manifest(manifest, len(tensors))
     settings, n_features = manifest["settings"], manifest["n_features"]
-    precision = manifest.get("precision", "float32")  # files of before there was a choice
+    precision = manifest.get("precision", "float32")  # absent from older files
     if precision != "float32":
         soundness.check_packed(tensors, n_features)
         tensors = _unpack(tensors)
@@ -148,7 +148,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
         settings["class_weight"] = dict(settings["class_weight"])
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
     settings = with_current_names(settings)
-    for name in CHECKPOINT_PARAMETERS:  # no file says where the next fit is to write
+    for name in CHECKPOINT_PARAMETERS:  # a file does not determine where the next fit writes
         settings.pop(name, None)
     kind = manifest["kind"]
     model = METHODS[kind].load_class()(**settings)
@@ -156,25 +156,25 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     model.n_features_in_ = n_features
     if manifest["feature_names"] is not None:
         model.feature_names_in_ = np.array(manifest["feature_names"], dtype=object)
-    if "columns" in manifest:  # models that were given arrays have none
+    if "columns" in manifest:  # absent if the model was fitted on arrays
         columns = manifest["columns"], manifest["feature_names"], tensors.get("fills")
         model.columns_ = Columns.from_plain(*columns)
     model.classes_ = classes
     model.class_weight_ = tensors["class_weight"]
-    model.n_rows_ = manifest.get("n_rows")  # files of before it was told have none
+    model.n_rows_ = manifest.get("n_rows")  # absent from older files
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
-    model.train_error_ = manifest.get("train_error")  # files of before it was told have none
+    model.train_error_ = manifest.get("train_error")  # absent from older files
     model.trustworthiness_ = manifest.get("trustworthiness")
     model.structure_ = manifest.get("structure", 0.0)
     model.history_ = manifest["history"]
-    if "plan" in manifest:  # older files, and those of few bytes, have none
+    if "plan" in manifest:  # absent from older and from small files
         model.restore_plan(manifest["plan"])
     model.precision_ = precision
     shift, gain = (1.0 * tensors[f"scale.{name}"] for name in ("shift", "gain"))
     model.scale_ = Scale(shift, gain)
     model.exemplars_ = tensors.get("exemplars")
-    model.seen_ = tensors.get("seen")  # files of before it was kept have none
+    model.seen_ = tensors.get("seen")  # absent from older files
     model.reference_embedding_ = tensors["references.embedding"]
     soundness.check_coherence(model, tensors)
     codes = tensors.get("references.labels")
@@ -184,7 +184,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
 
 
 def _revive_map(model: Any, tensors: dict[str, ndarray]) -> nn.Module:
-    """The map around the file's own tensors: no size that a file states is ever allocated."""
+    """Return the map with the file's tensors; a size in the file is never used for allocation."""
     state = {
         name.removeprefix("map."): torch.from_numpy(tensor)
         for name, tensor in tensors.items()
@@ -197,9 +197,9 @@ def _revive_map(model: Any, tensors: dict[str, ndarray]) -> nn.Module:
 
 
 def _plain_settings(model: Any) -> dict[str, Any]:
-    """The constructor's arguments as JSON: as they were at fit, but for those that `predict` heeds.
+    """Return the constructor's arguments as JSON: as at fit, except those that `predict` uses.
 
-    A RandomState object is not kept: the fit is over. NaN is written as None, which marks the same.
+    A RandomState is not saved, since the fit is over. NaN is written as None, an equivalent marker.
     """
     settings = dict(model.settings_)
     if validation.is_missing(settings.get("missing_label", ())):
@@ -223,7 +223,7 @@ def _plain_setting(value: Any) -> Any:
 
 
 def _plain_labels(classes: ndarray) -> dict[str, Any]:
-    """Labels as JSON, together with the dtype that they go back to."""
+    """Return labels as JSON, and the dtype to restore."""
     values = [_plain(label) for label in classes.tolist()]
     return {"dtype": classes.dtype.str if classes.dtype != object else "O", "values": values}
 
@@ -232,7 +232,7 @@ def _plain(label: Any) -> str | int | float | bool:
     label = label.item() if isinstance(label, np.generic) else label
     if not isinstance(label, str | int | float | bool):
         raise InvalidType(
-            f"class {label!r} is of type {type(label).__name__}, which a model file cannot hold: "
+            f"class {label!r} is of type {type(label).__name__}, which a model file cannot store: "
             "fit with labels that are text, numbers or booleans."
         )
     return label

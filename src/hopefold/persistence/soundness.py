@@ -1,7 +1,7 @@
-"""Does what a file says make sense? Whoever wrote it may not have been us.
+"""Validation of the contents of a model file, which is untrusted.
 
-All of it is looked at before anything is made of it, so that no number in a file can ask for memory
-that the file itself does not have.
+Everything is validated before it is used, so that no number in a file can cause an allocation
+larger than the file itself.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from hopefold.persistence import quantization
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Bytes that the labels of all references may take: text has a fixed width in an array.
+#: Maximum size of the labels of all references in bytes: text in an array has a fixed width.
 MOST_LABEL_BYTES = 2**28
 
-#: The dtypes of labels, as NumPy writes them, and the devices that torch may be asked for.
+#: The dtypes of labels, as NumPy names them, and the supported devices.
 LABELS = re.compile(r"O|[<>|=]?U\d{1,9}|[<>|=]?[iuf][1248]|\|b1")
 DEVICES = re.compile(r"auto|(cpu|cuda|mps|xpu|hip)(:\d{1,3})?")
 
-#: Of the tensors that are kept coarse, those that have a column for each feature.
+#: Of the quantized tensors, those with one column per feature.
 OF_FEATURES = ("map.C", "map.below.0.C", "exemplars")
 
 PRECISIONS = ("float32", *quantization.PRECISIONS)
 
 
 def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
-    """Is every entry of the kind that `save` writes?"""
+    """Check that every entry has the type that `save` writes."""
     settings, classes = manifest["settings"], manifest["classes"]
     names, history = manifest["feature_names"], manifest["history"]
     sound = {
@@ -63,13 +63,13 @@ def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
 
 
 def make_classes(classes: Mapping[str, Any], n_references: int) -> ndarray:
-    """The labels in their own dtype, which has to hold them as they are written."""
+    """Return the labels in their own dtype, after checking that it represents them."""
     dtype, values = np.dtype(classes["dtype"]), classes["values"]
     n_bytes = dtype.itemsize * (len(values) + n_references)
     if dtype.kind == "U" and n_bytes > MOST_LABEL_BYTES:
         raise ValueError(f"its labels would take {n_bytes:,} bytes")
     if not all(isinstance(value, str | int | float) for value in values):
-        raise ValueError("its classes are no labels")
+        raise ValueError("its classes are not labels")
     made = np.array(values, dtype=dtype)
     if made.tolist() != values or values != sorted(set(values)) or len(values) == 1:
         raise ValueError("its classes are not sorted, or not of their dtype")
@@ -77,7 +77,7 @@ def make_classes(classes: Mapping[str, Any], n_references: int) -> ndarray:
 
 
 def check_packed(tensors: Mapping[str, ndarray], n_features: int) -> None:
-    """Have the tensors of a small model the shapes and dtypes that `pack` gives them?"""
+    """Check that the tensors of a small model have the shapes and dtypes of `pack`."""
     for name, coarse in tensors.items():
         if not quantization.is_coarse(name):
             continue
@@ -86,15 +86,15 @@ def check_packed(tensors: Mapping[str, ndarray], n_features: int) -> None:
         whole = coarse.dtype == np.int8 and factor is not None
         sound = coarse.dtype == np.float16 or (whole and factor.shape == coarse.shape[:1])  # type: ignore[union-attr]
         if not sound or n_columns < 0 or (name in OF_FEATURES and n_columns != n_features):
-            raise ValueError(f"{name} is not packed as it should be")
+            raise ValueError(f"{name} is not packed correctly")
     if "scale.codes" in tensors:
         kinds, codes = tensors["scale.kinds"], tensors["scale.codes"]
         if kinds.ndim != 2 or kinds.shape[1] != 2 or codes.shape != (n_features,):
-            raise ValueError("its scale is not packed as it should be")
+            raise ValueError("its scale is not packed correctly")
 
 
 def check_tensors(tensors: Mapping[str, ndarray], n_classes: int, n_features: int) -> None:
-    """Have all tensors the shapes that belong together, dtypes that can be used, finite numbers?"""
+    """Check that tensors have consistent shapes, valid dtypes, and finite values."""
     n_references = tensors["references.embedding"].shape[0]
     codes = tensors.get("references.labels")
     if (codes is None) != (n_classes == 0):
@@ -110,25 +110,25 @@ def check_tensors(tensors: Mapping[str, ndarray], n_classes: int, n_features: in
     }
     for name, shape in shapes.items():
         if name in tensors and tensors[name].shape != shape:
-            raise ValueError(f"{name} has the shape {tensors[name].shape} and not {shape}")
+            raise ValueError(f"{name} has shape {tensors[name].shape} and not {shape}")
     for name, tensor in tensors.items():
         if name == "references.labels":
             continue
         if tensor.dtype != np.int64 if name == "seen" else not _is_usable(name, tensor):
-            raise ValueError(f"{name} has the dtype {tensor.dtype}")
+            raise ValueError(f"{name} has dtype {tensor.dtype}")
         if not np.isfinite(tensor).all():
             raise ValueError(f"{name} is not finite")
 
 
 def _check_codes(codes: ndarray, n_classes: int, n_references: int) -> None:
     if codes.dtype.kind not in "iu" or codes.shape != (n_references,) or not len(codes):
-        raise ValueError("its labels of references are no numbers of classes")
+        raise ValueError("its labels of references are not class numbers")
     if not 0 <= codes.min() <= codes.max() < n_classes:
-        raise ValueError("its labels of references do not fit the rest")
+        raise ValueError("its labels of references are inconsistent with the rest")
 
 
 def check_coherence(model: Any, tensors: Mapping[str, ndarray]) -> None:
-    """Do the parts of a model belong together?"""
+    """Check that the parts of a model are consistent."""
     embedding = tensors["references.embedding"]
     names = getattr(model, "feature_names_in_", None)
     sound = {
@@ -144,20 +144,20 @@ def check_coherence(model: Any, tensors: Mapping[str, ndarray]) -> None:
 
 
 def is_list_of_text(value: Any) -> bool:
-    """A list, and nothing but text in it?"""
+    """Return whether a value is a list that contains only text."""
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _refuse_unsound(sound: Mapping[str, bool]) -> None:
     for what, is_sound in sound.items():
         if not is_sound:
-            raise ValueError(f"what it says of its {what} makes no sense")
+            raise ValueError(f"its {what} are invalid")
 
 
 def _is_usable(name: str, tensor: ndarray) -> bool:
-    """Of the dtype that it is used in: weights and points are float32, all else is float, too.
+    """Convert a tensor to its dtype in use: float32 for weights and points, else float.
 
-    The scale of rows that do not vary at all was kept in whole numbers once.
+    Older versions saved the scale of constant rows as integers.
     """
     if name.startswith("map.") or name == "references.embedding":
         return tensor.dtype == np.float32
@@ -170,7 +170,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    """None, or a whole number from 0 on that an array could have as its size."""
+    """Return whether a value is None, or a nonnegative integer that is a possible array size."""
     return value is None or (type(value) is int and 0 <= value < 2**63)
 
 
@@ -187,7 +187,7 @@ def _is_setting(value: Any, n_tensors: int) -> bool:
 
 
 def _is_weight(value: Any) -> bool:
-    """As a constructor takes it: none, a word, or pairs of a label and its weight."""
+    """Convert to the constructor's form: None, a string, or pairs of a label and its weight."""
     if not isinstance(value, list):
         return value is None or isinstance(value, str)
     return all(

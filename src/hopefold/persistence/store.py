@@ -1,8 +1,8 @@
-"""Tensors and a manifest in one file on disk.
+"""A file format for tensors and a manifest.
 
-A safetensors file whose header carries the manifest as JSON, with a SHA-256 over every byte of the
-file. Reading runs no code: it is JSON and raw numbers, never pickle. Writing is atomic: the old
-file or the new one is there, whole, and never a half.
+A safetensors file whose header contains the manifest as JSON, and a SHA-256 over the whole file.
+Reading runs no code: the content is JSON and raw numbers, never pickle. Writing is atomic: either
+the old or the new file exists, never a part of one.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-#: What a file is that holds how far a fit has come.
+#: The kind of file that is a checkpoint.
 CHECKPOINT = "checkpoint"
 
-#: Where the manifest lies in the header's metadata, and how it begins there. Quotes in user text
-#: are escaped twice, so nothing that a user names can look like this.
+#: The position of the manifest in the header's metadata, and how it begins there. Quotes in user
+#: text are escaped twice, so no user text can look like this.
 _KEY = "hopefold"
 _BEGINNING = rb"{\"sha256\":\""
 _NO_CHECKSUM = b"0" * 64
 
-#: The longest header that is read: a million names of features take a third of it.
+#: The maximum length of a header: a million feature names take a third of it.
 LONGEST_HEADER = 100_000_000
 
-#: Bytes that are read at once for a checksum, and signs of a file's own that a message shows.
+#: Bytes read at once for a checksum, and the number of characters of untrusted text in a message.
 PIECE, TOLD = 2**20, 200
 
-#: How the file ends that is written beside its target, and after how many seconds without a change
-#: it is taken for one that a kill has left.
+#: The suffix of the temporary file next to the target, and the number of seconds without a change
+#: after which it is considered left over by a killed process.
 PART, STALE = ".part", 3_600
 
 
 def check_kind(
     manifest: Mapping[str, Any], kinds: Collection[str], path: str | PathLike[str]
 ) -> None:
-    """Is what the file holds of a kind that is known?"""
+    """Check that the file contains a known kind of model."""
     kind = manifest.get("kind")
     if kind == CHECKPOINT:
         raise BrokenFile(
-            f"{path} is no model but the checkpoint of a fit: fit again with the same data and "
-            "settings, and it goes on from there."
+            f"{path} is not a model but the checkpoint of a fit: fit again with the same data and "
+            "settings to resume."
         )
     if not isinstance(kind, str) or kind not in kinds:
         raise BrokenFile(
-            f"{path} holds a model of another kind ({told(repr(kind))}), which this hopefold does "
-            "not know: pip install --upgrade hopefold."
+            f"{path} contains a model of another kind ({format_quoted(repr(kind))}), which this "
+            "version of hopefold does not know: pip install --upgrade hopefold."
         )
 
 
@@ -84,7 +84,7 @@ def write(
 
 
 def to_bytes(manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]) -> bytes:
-    """The content of the file that `write` writes."""
+    """Return the content of the file that `write` writes."""
     sealed = {"sha256": _NO_CHECKSUM.decode(), **manifest, "format": FORMAT}
     metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -94,23 +94,25 @@ def to_bytes(manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]) -> byt
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]:
-    """The manifest and the tensors of a file, or a `BrokenFile` that says what is wrong with it.
+    """Read the manifest and the tensors of a file; raise `BrokenFile` if it is not valid.
 
-    The header is judged first, by itself: what it says of the rest has to be what is there.
+    The header is validated first, on its own: the rest of the file must match it.
     """
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
-        raise BrokenFile(f"{path} is no file but a folder, a device or a pipe: name a model file.")
+    if os.path.exists(path) and not os.path.isfile(path):  # reading a pipe would block
+        raise BrokenFile(
+            f"{path} is not a file but a folder, a device or a pipe: name a model file."
+        )
     with open(path, "rb") as file:
         header = _read_header(file, os.fspath(path))
         manifest = _manifest(header, os.fstat(file.fileno()).st_size, os.fspath(path))
         if manifest["format"] > FORMAT:
             raise BrokenFile(
-                f"{path} is of format {told(manifest['format'])}, and this hopefold reads up to "
-                f"{FORMAT}: pip install --upgrade hopefold."
+                f"{path} has format {format_quoted(manifest['format'])}, and this "
+                f"version of hopefold reads up to {FORMAT}: pip install --upgrade hopefold."
             )
         if _checksum(header, file) != manifest.pop("sha256", None):
             raise BrokenFile(
-                f"{path} has been altered or damaged (its checksum is wrong): get a fresh copy."
+                f"{path} was modified or damaged (its checksum is wrong): get a fresh copy."
             )
         file.seek(0)
         try:
@@ -120,30 +122,30 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, ndarray]]
             raise NotEnoughMemory(
                 f"there is not enough memory for the {n_bytes:,} bytes of {path}: free some."
             ) from error
-        except Exception as error:  # a reader of somebody else's, on a file of somebody else's
+        except Exception as error:  # a third-party reader of an untrusted file
             raise BrokenFile(
-                f"{path} is not a whole model file ({told(error)}): get a fresh copy."
+                f"{path} is not a complete model file ({format_quoted(error)}): get a fresh copy."
             ) from error
 
 
-def told(strange: object) -> str:
-    """What a file holds, for a message: not long, on one line, and no control characters."""
+def format_quoted(strange: object) -> str:
+    """Format a value from a file for a message: short, on one line, without control characters."""
     text = str(strange)
     text = text if len(text) <= TOLD else f"{text[:TOLD]}…"
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def write_atomically(path: str | PathLike[str], content: bytes) -> None:
-    """Write beside the target, flush to the disk, then rename.
+    """Write to a temporary file next to the target, flush it to disk, then rename it.
 
-    A link is followed and the permissions of an existing file stay. Two at once do not mix: each
-    has a file of its own beside the target, and the last one to end is the one that is there. What
-    a kill has left there is in nobody's way, and is swept by a later write of the same target.
+    Links are followed, and the permissions of an existing file are kept. Concurrent writes do not
+    interfere: each has its own temporary file, and the last to finish wins. Temporary files that
+    killed processes have left are removed by a later write of the same target.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InvalidParameter(f"cannot write {path!r}, which is a folder: name a file in it.")
-    if target.exists() and not target.is_file():  # /dev/null would be gone
+    if target.exists() and not target.is_file():  # or /dev/null would be replaced
         raise InvalidParameter(f"cannot write {path}, which is a device or a pipe: name a file.")
     if not target.parent.is_dir():
         raise NoSuchFolder(f"cannot write {path}: make the folder {target.parent} first.")
@@ -167,32 +169,32 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
 
 def _part_of(target: Path) -> str:
-    """How parts of this target begin; not with its name, which may be as long as names can be."""
+    """Return the prefix of temporary files of this target; a hash, since names can be long."""
     return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed writes of this target have left.
+    """Remove temporary files that killed writes of this target have left.
 
-    By age: one that is still under way has written a moment ago. If it has not, for an hour, it
-    fails, and the old file stays.
+    The criterion is age: an active write has changed its file recently. If a write stalls for an
+    hour, it fails, and the old file stays.
     """
     try:
         for part in target.parent.glob(f"{_part_of(target)}*{PART}"):
             if time.time() - part.stat().st_mtime > STALE:
                 part.unlink()
-    except OSError:  # another one sweeps, or the folder cannot be read: it is not what was asked
+    except OSError:  # cleanup is optional
         pass
 
 
 def _forget(beside: Path) -> None:
-    with suppress(OSError):  # the folder may be gone, or read-only by now: tell the first trouble
+    with suppress(OSError):  # keep the first error
         beside.unlink(missing_ok=True)
 
 
 def _flush_folder(folder: Path) -> None:
-    """Have the new name on the disk, too, where folders can be flushed."""
-    with suppress(OSError, AttributeError):  # Windows has no such thing
+    """Flush the new name to disk, on systems that can flush folders."""
+    with suppress(OSError, AttributeError):  # not on Windows
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
@@ -201,33 +203,33 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _cannot_write(path: str | PathLike[str], n_bytes: int, error: OSError) -> CannotWrite:
-    """The disk's own words, the file, and what to do."""
+    """Return an error with the system's message, the file, and what to do."""
     full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    wanted = f"{n_bytes:,} bytes are wanted there; " if full else ""
+    wanted = f"{n_bytes:,} bytes are needed there; " if full else ""
     trouble = CannotWrite(
         f"cannot write {os.fspath(path)} ({error.strerror or error}): {wanted}"
-        f"{'make room, or ' if full else ''}choose another place."
+        f"{'free some space, or ' if full else ''}choose another place."
     )
     trouble.errno = error.errno
     return trouble
 
 
 def _read_header(file: BinaryIO, path: str) -> bytes:
-    """The length of the header, and the header, if both can be what they say."""
+    """Read the length of the header, and the header, if both are plausible."""
     size = os.fstat(file.fileno()).st_size
     beginning = file.read(9)
     if beginning[8:9] != b"{":
         raise _not_a_model(beginning, path)
     (length,) = struct.unpack("<Q", beginning[:8])
     if length > size - 8:
-        raise BrokenFile(f"{path} is cut short ({size:,} bytes): get a fresh copy.")
+        raise BrokenFile(f"{path} is truncated ({size:,} bytes): get a fresh copy.")
     if length > LONGEST_HEADER:
         raise BrokenFile(f"{path} is not a hopefold model file (a header of {length:,} bytes).")
     return beginning + file.read(length - 1)
 
 
 def _manifest(header: bytes, size: int, path: str) -> dict[str, Any]:
-    """The manifest in the header, trusting nothing."""
+    """Parse the manifest in the header, without trusting it."""
     try:
         entries = parse_json(header[8:])
         manifest = parse_json(entries.pop("__metadata__")[_KEY])
@@ -239,17 +241,17 @@ def _manifest(header: bytes, size: int, path: str) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise BrokenFile(f"{path} is not a hopefold model file.") from error
     if size < wanted:
-        raise BrokenFile(f"{path} is cut short ({size:,} of {wanted:,} bytes): get a fresh copy.")
+        raise BrokenFile(f"{path} is truncated ({size:,} of {wanted:,} bytes): get a fresh copy.")
     if size > wanted:
         raise BrokenFile(
-            f"{path} has been altered or damaged ({size:,} bytes, and it should have {wanted:,}): "
+            f"{path} was modified or damaged ({size:,} bytes, and it should have {wanted:,}): "
             "get a fresh copy."
         )
     return manifest
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON that says one thing to every reader: no name twice, no NaN, no infinity."""
+    """Parse JSON strictly: no duplicate keys, no NaN, no infinity."""
     return json.loads(
         text if isinstance(text, str) else text.decode(),
         object_pairs_hook=_each_once,
@@ -261,19 +263,19 @@ def parse_json(text: bytes | str) -> Any:
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("duplicate key")
     return found
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return number
 
 
 def _checksum(header: bytes, file: BinaryIO) -> str:
-    """That of the whole file, a piece at a time; the file stands behind its header."""
+    """Return the checksum of the whole file, read in chunks, without the checksum itself."""
     unsealed = bytearray(header)
     unsealed[_checksum_of(header)] = _NO_CHECKSUM
     digest = hashlib.sha256(unsealed)
@@ -283,7 +285,7 @@ def _checksum(header: bytes, file: BinaryIO) -> str:
 
 
 def _checksum_of(content: bytes | bytearray) -> slice:
-    """Where the 64 digits of the checksum lie."""
+    """Return the position of the 64 digits of the checksum."""
     start = content.find(_BEGINNING) + len(_BEGINNING)
     return slice(start, start + 64)
 
@@ -291,9 +293,9 @@ def _checksum_of(content: bytes | bytearray) -> slice:
 def _not_a_model(content: bytes, path: str) -> BrokenFile:
     if content[:1] == b"\x80" or content[:2] in (b"PK", b"\x1f\x8b", b"x\x9c", b"x\x01"):
         return BrokenFile(
-            f"{path} is a pickle or an archive, and hopefold never opens those, as they can run "
+            f"{path} is a pickle or an archive, which hopefold never opens, since they can run "
             "code: write models with model.save(...)."
         )
     if len(content) < 9:
-        return BrokenFile(f"{path} is cut short ({len(content)} bytes): get a fresh copy.")
+        return BrokenFile(f"{path} is truncated ({len(content)} bytes): get a fresh copy.")
     return BrokenFile(f"{path} is not a hopefold model file.")

@@ -1,1 +1,1 @@
-"""Maps for people to look at: pages and pictures, from plain arrays."""
+"""Reports and static figures of maps, from plain arrays."""

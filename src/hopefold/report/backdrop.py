@@ -1,4 +1,4 @@
-"""What lies behind the points of a map: the regions of the classes, the density of all rows."""
+"""The background of a map: regions of the classes, and the density of all rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hopefold.estimators.base import SupervisedEmbedding
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Cells along each side.
+#: Number of cells along each side.
 N_CELLS = 240
 
 
 @dataclass(frozen=True)
 class Backdrop:
-    """A square of cells, the first row at the top.
+    """A square grid of cells, with the first row at the top.
 
-    ``codes`` are the classes that a row would be given there, ``certainty`` how far the most
+    ``codes`` are the predicted classes of the cells, ``certainty`` is how far the most
     probable class is ahead of the next, from 0 to 1; ``None`` for a model that names no classes.
-    ``density`` counts all rows, where only some are drawn.
+    ``density`` counts all rows, if only a sample is drawn.
     """
 
     low: ndarray
@@ -36,7 +36,7 @@ class Backdrop:
 def make_backdrop(
     model: SupervisedEmbedding, points: ndarray, low: ndarray, high: ndarray, *, with_density: bool
 ) -> Backdrop:
-    """Ask the model what it would say of every place, also a good way beyond the frame."""
+    """Classify every cell of the grid, including a margin beyond the frame."""
     centre, half = (low + high) / 2, float((high - low).max())
     low, high = centre - half, centre + half
     edges = np.linspace(low, high, N_CELLS + 1)

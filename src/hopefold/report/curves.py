@@ -1,4 +1,4 @@
-"""Training curves as lines of an SVG picture."""
+"""Training curves as SVG paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH, HEIGHT = 420.0, 150.0
 
 @dataclass(frozen=True)
 class Curve:
-    """A line over the epochs: its path, marks of the axes as (place, text), and the epoch kept."""
+    """A line over the epochs: its path, axis marks as (position, text), and the epoch kept."""
 
     name: str
     path: str
@@ -26,7 +26,7 @@ class Curve:
 
 
 def training_curves(history: Sequence[dict[str, Any]], kept: int) -> list[Curve]:
-    """The loss and, where rows were held out, their error."""
+    """Return the curves of the loss and, with held-out rows, of their error."""
     names = {"loss": "Loss", "validation_error": "Error on held-out rows"}
     return [
         _curve(title, np.array([record[name] for record in history], float), name, kept)

@@ -1,4 +1,4 @@
-"""Which rows lie far from everything that the map was learned on?"""
+"""Detection of rows that are far from all training data."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hopefold.estimators.base import SupervisedEmbedding
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Widths of the middle half of all distances, above it, from which on a row is far: Tukey's rule,
-#: by logarithms, as distances are lopsided.
+#: Number of interquartile ranges above the upper quartile beyond which a row is far: Tukey's rule
+#: on logarithms, since distances are skewed.
 FENCE = 3.0
 
-#: A reference may be the row itself, so the nearest few are looked at.
+#: A reference may be the row itself, so more than one neighbor is inspected.
 NEARBY = 5
 
-#: Rows whose distances are computed at once.
+#: Number of rows whose distances are computed at once.
 CHUNK = 4_096
 
 
 def far_from_all(
     model: SupervisedEmbedding, rows: Rows, points: ndarray, training: ndarray
 ) -> ndarray:
-    """Rows much farther from their nearest exemplar than the rows that were learned from.
+    """Return which rows are much farther from their nearest exemplar than training rows are.
 
-    In the columns, as the map may put anything anywhere; in the map if the model keeps no
-    exemplars. If no row is known to have been learned from, all rows are what is usual.
+    Distances are measured in the columns, since the map can put any row anywhere; in the map if the
+    model has no exemplars. If no training row is known, all rows determine the usual distance.
     """
     if model.exemplars_ is None:
         references = model.reference_embedding_
@@ -46,7 +46,7 @@ def far_from_all(
 
 
 def _distances(rows: Rows, exemplars: Rows) -> ndarray:
-    """From each row to its nearest exemplar, in the scale that the map was learned in."""
+    """Return the distance of each row to its nearest exemplar, in the scale of the map."""
     others = exemplars.fetch(slice(None)).double()
     shortest = np.empty(len(rows))
     for start in range(0, len(rows), CHUNK):

@@ -1,4 +1,4 @@
-"""Pictures of what drives a map: bars and a heat map of columns, lines between pixels."""
+"""Figures of feature interactions: bars and a heat map of columns, lines between pixels."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hopefold.explain.contributions import told
+from hopefold.explain.contributions import format_terms
 from hopefold.explain.term_tables import Interactions
 from hopefold.report.figures import Drawing, plain
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Columns of the heat map, bars, and lines over an image, at the most.
+#: Maximum number of columns of the heat map, of bars, and of lines over an image.
 N_COLUMNS = 15
 N_BARS = 20
 N_LINES = 25
 
-#: Letters of a column's name, at the most.
+#: Maximum number of characters of a column name.
 LETTERS = 28
 
 BAR = "#2468a8"
@@ -31,17 +31,17 @@ LINE = "#d1001f"
 def draw_interactions(
     found: Interactions, pairs: Interactions | None = None, names: Sequence[str] = ()
 ) -> Figure:
-    """Bars of the products that drive a map, and a heat map of pairs of columns.
+    """Draw bars of the feature interactions of a map, and a heat map of pairs of columns.
 
     Parameters
     ----------
     found : Interactions
-        The bars: as long as the term varies on data, or as its weight.
+        The interactions of the bars, whose length is the deviation on data, or the weight.
     pairs : Interactions, optional
         Products of two columns of the same model (``order=2``), in the same units and on the same
         rows, for the heat map.
     names : sequence of str
-        What the columns are called, for the heat map, and shortened for the bars.
+        The names of the columns, for the heat map, and shortened for the bars.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def draw_interactions(
         height = max(height, 1.1 + 0.22 * min(len(names), N_COLUMNS) + below)
     figure = Drawing(figsize=(13 if pairs else 8, height), layout="constrained")
     axes = figure.subplots(1, 2 if pairs else 1, squeeze=False)[0]
-    _draw_bars(axes[0], found, told(found.terms, shown) if names else shown)
+    _draw_bars(axes[0], found, format_terms(found.terms, shown) if names else shown)
     if pairs:
         _draw_heat(figure, axes[1], pairs, shown)
     return figure
@@ -73,14 +73,14 @@ def _draw_bars(axes: Any, found: Interactions, names: Sequence[str]) -> None:
     n_bars = min(len(found), N_BARS)
     axes.barh(np.arange(n_bars), _lengths(found)[:n_bars], color=BAR, height=0.7)
     axes.set_yticks(np.arange(n_bars), names[:n_bars])
-    axes.set_ylim(max(n_bars, N_BARS // 2) - 0.5, -0.5)  # few bars are no thicker than many
+    axes.set_ylim(max(n_bars, N_BARS // 2) - 0.5, -0.5)  # few bars have the same thickness as many
     axes.set_xlabel(_measure(found))
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
 
 
 def _lengths(found: Interactions) -> ndarray:
-    """How much each product matters: by what it does on rows, where there were any."""
+    """Return the importance of each product: its deviation on rows, if there are any."""
     return found.weights if found.deviations is None else found.deviations
 
 
@@ -89,7 +89,7 @@ def _measure(found: Interactions) -> str:
 
 
 def _shorter(names: Sequence[str]) -> list[str]:
-    """Long names without what all of them begin and end with, and no longer than there is room."""
+    """Shorten long names: remove the common prefix and suffix, and limit the length."""
     if max(map(len, names), default=0) <= LETTERS:
         return [plain(name) for name in names]
     start = _shared(names)
@@ -105,13 +105,13 @@ def _shorter(names: Sequence[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """With how many letters all of several names begin."""
+    """Return the length of the common prefix of several names."""
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return len(list(alike)) if len(names) > 1 else 0
 
 
 def _draw_heat(figure: Any, axes: Any, pairs: Interactions, names: Sequence[str]) -> None:
-    """Pairs of the columns that are in those that matter most."""
+    """Draw a heat map of the columns in the most important pairs."""
     table = pair_weights(pairs, len(names))
     chosen = np.sort(np.argsort(-table.max(axis=0), kind="stable")[:N_COLUMNS])
     image = axes.imshow(table[np.ix_(chosen, chosen)], cmap="Blues", vmin=0)
@@ -125,7 +125,7 @@ def _draw_heat(figure: Any, axes: Any, pairs: Interactions, names: Sequence[str]
 
 
 def pair_weights(pairs: Interactions, n_columns: int) -> ndarray:
-    """How much products of two columns matter, as a symmetric table; 0 where there is none."""
+    """Return the importance of products of two columns as a symmetric matrix."""
     table = np.zeros((n_columns, n_columns))
     for (one, other), weight in zip(pairs.terms, _lengths(pairs), strict=True):
         table[one, other] = table[other, one] = weight
@@ -139,10 +139,10 @@ def draw_pixel_pairs(
     labels: ndarray | None,
     image_shape: tuple[int, int],
 ) -> Figure:
-    """How much each pixel matters, and lines between the pixels of the pairs that matter most.
+    """Draw the importance of each pixel, and lines between the most important pairs of pixels.
 
-    The lines lie over the first exemplar of each class, the same over all; the more a pair matters,
-    the stronger is its line.
+    The lines are the same over the first exemplar of each class. Their opacity is the importance of
+    the pair.
     """
     shown = {}
     if exemplars is not None and labels is not None:
@@ -161,7 +161,7 @@ def draw_pixel_pairs(
         axes.set_title(plain(label), fontsize=10)
     figure.supxlabel(
         "Red: pairs of pixels that are multiplied with each other, for all classes alike; a dot is "
-        "a square.\nThe stronger, the more the pair matters.",
+        "a square.\nThe stronger the line, the more important is the pair.",
         fontsize=8,
     )
     return figure

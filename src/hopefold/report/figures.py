@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
-#: Images side by side that are of no class.
+#: Number of images per line if they have no classes.
 ACROSS = 16
 
 
 class Drawing(Figure):
-    """A figure that a notebook shows, whichever backend matplotlib has there."""
+    """A figure that notebooks display with any matplotlib backend."""
 
     def _repr_png_(self) -> bytes:
         buffer = BytesIO()
@@ -36,20 +36,20 @@ class Drawing(Figure):
 
 @dataclass(frozen=True)
 class Panel:
-    """A map in a figure: see `draw_map`."""
+    """The contents of one map in a figure: see `draw_map`."""
 
     points: ndarray
     labels: ndarray | None = None
     exemplars: ndarray | None = None
-    mistaken: ndarray | None = None
+    misclassified: ndarray | None = None
     title: str = ""
 
 
 def plot_model(model: Any, points: ndarray, y: Any) -> Figure:
-    """The map of rows under a fitted model: what its ``plot`` method draws."""
+    """Draw the map of rows under a fitted model, for the ``plot`` method."""
     labels = None if y is None else np.asarray(y)
     if labels is None and len(model.classes_):
-        raise InvalidInput("give y, the labels of the rows: the map is drawn with its errors.")
+        raise InvalidInput("give y, the labels of the rows: the map marks misclassified rows.")
     if labels is not None and labels.shape != (len(points),):
         raise InvalidInput(f"there are {len(points)} rows and labels of shape {labels.shape}.")
     if points.shape[1] != 2:
@@ -61,33 +61,33 @@ def plot_model(model: Any, points: ndarray, y: Any) -> Figure:
     if not len(model.classes_):
         title = f"{name}, learned without labels: {len(points):,} rows"
         return draw_map(points, labels, title=title)
-    mistaken = model.classes_[decide(points, *model.references())] != labels
-    title = f"{name}: {mistaken.sum():,} of {len(points):,} rows misclassified"
-    return draw_map(points, labels, model.exemplar_embedding_, mistaken, title=title)
+    misclassified = model.classes_[decide(points, *model.references())] != labels
+    title = f"{name}: {misclassified.sum():,} of {len(points):,} rows misclassified"
+    return draw_map(points, labels, model.exemplar_embedding_, misclassified, title=title)
 
 
 def draw_map(
     points: ndarray,
     labels: ndarray | None = None,
     exemplars: ndarray | None = None,
-    mistaken: ndarray | None = None,
+    misclassified: ndarray | None = None,
     *,
     title: str = "",
 ) -> Figure:
-    """Points coloured by label, mistaken ones crossed, exemplars as red empty circles.
+    """Draw points colored by label, misclassified ones as crosses, exemplars as red circles.
 
     Parameters
     ----------
     points : ndarray of shape (n, 2)
-        Where the rows lie in the map.
+        The points of the rows.
     labels : ndarray of shape (n,), optional
-        Their true labels. Without them, all points have one colour.
+        Their true labels. Without them, all points have one color.
     exemplars : ndarray of shape (z, 2), optional
-        Where the exemplars lie.
-    mistaken : boolean ndarray of shape (n,), optional
+        The points of the exemplars.
+    misclassified : boolean ndarray of shape (n,), optional
         Points whose predicted label is wrong.
     title : str, optional
-        What is written above.
+        The title of the figure.
 
     Examples
     --------
@@ -97,14 +97,14 @@ def draw_map(
 
     """
     figure = Drawing(figsize=(7, 7), layout="constrained")
-    _draw_panel(figure.add_subplot(), Panel(points, labels, exemplars, mistaken, title))
+    _draw_panel(figure.add_subplot(), Panel(points, labels, exemplars, misclassified, title))
     return figure
 
 
 def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -> Figure:
-    """Several maps in one figure, row by row.
+    """Draw several maps in one figure, row by row.
 
-    In a vector format, the points are an image: thousands of circles would make a heavy file.
+    In vector formats the points are rasterized: thousands of circles would make a large file.
     """
     n_rows = -(-len(panels) // n_columns)
     size = (5 * n_columns, 5.2 * n_rows + 0.4)
@@ -120,12 +120,14 @@ def draw_maps(panels: Sequence[Panel], *, title: str = "", n_columns: int = 2) -
 def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
     points, exemplars = panel.points, panel.exemplars
     labels = np.zeros(len(points), int) if panel.labels is None else panel.labels
-    mistaken = np.zeros(len(points), bool) if panel.mistaken is None else panel.mistaken
+    misclassified = (
+        np.zeros(len(points), bool) if panel.misclassified is None else panel.misclassified
+    )
     classes = np.unique(labels)
     colours = class_colours(len(classes))
     if panel.labels is None:
         classes, colours = classes[:0], ()
-    _draw_points(axes, points, labels, mistaken, rasterized=rasterized)
+    _draw_points(axes, points, labels, misclassified, rasterized=rasterized)
     for label, colour in zip(classes, colours, strict=True):
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
         centre = np.median(points[labels == label], axis=0)
@@ -133,8 +135,10 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
             plain(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
         )
     legend = {}
-    if mistaken.any():
-        legend[f"{mistaken.sum():,} mistaken"] = Line2D([], [], marker="x", color="none", mec="0.2")
+    if misclassified.any():
+        legend[f"{misclassified.sum():,} misclassified"] = Line2D(
+            [], [], marker="x", color="none", mec="0.2"
+        )
     if exemplars is not None:
         axes.scatter(
             exemplars[:, 0],
@@ -160,15 +164,15 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
 
 
 def _draw_points(
-    axes: Any, points: ndarray, labels: ndarray, mistaken: ndarray, *, rasterized: bool
+    axes: Any, points: ndarray, labels: ndarray, misclassified: ndarray, *, rasterized: bool
 ) -> None:
-    """A colour a class; mistaken points are crosses above the others."""
+    """Draw points with one color per class, and misclassified ones as crosses on top."""
     classes = np.unique(labels)
     size = float(np.clip(20_000 / max(len(points), 1), 2, 24))
     right = {"s": size, "alpha": 0.75, "linewidths": 0}
     wrong = {"s": 2 * size, "marker": "x", "linewidths": 1.4, "zorder": 5}
     for label, colour in zip(classes, class_colours(len(classes)), strict=True):
-        for which, style in ((~mistaken, right), (mistaken, wrong)):
+        for which, style in ((~misclassified, right), (misclassified, wrong)):
             x, y = points[(labels == label) & which].T
             axes.scatter(x, y, color=colour, rasterized=rasterized, **style)
 
@@ -181,11 +185,11 @@ def draw_gallery(
     limits: tuple[float, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """The exemplars as images: a column a class, a row for each of its exemplars.
+    """Draw the exemplars as images: one column per class, one row for each of its exemplars.
 
-    Landmarks of a map without labels (``labels`` None) are line after line, as they come.
-    ``limits`` are the values of white and black, best those of the data; by default the lowest and
-    the highest value of the exemplars.
+    Landmarks of a map without labels (``labels`` None) fill line after line. ``limits`` are the
+    values of white and black, preferably those of the data; by default the minimum and maximum of
+    the exemplars.
     """
     return draw_galleries({title: (exemplars, labels)}, image_shape, limits=limits)
 
@@ -197,7 +201,7 @@ def draw_galleries(
     limits: tuple[float, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Galleries of exemplars below each other, each with a title: exemplars and their labels.
+    """Draw several galleries of exemplars, each with a title: exemplars and their labels.
 
     ``limits`` as in `draw_gallery`.
     """
@@ -245,7 +249,7 @@ def _draw_images(
 
 
 def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
-    """How many there are, and how many circles one sees when some lie on each other."""
+    """Return the number of exemplars, and of distinct positions if some coincide."""
     width = np.ptp(np.concatenate([points, exemplars]), axis=0).max() or 1
     places = DBSCAN(eps=0.02 * width, min_samples=1).fit(exemplars).labels_.max() + 1
     where = f" in {places:,} places" if places < len(exemplars) else ""
@@ -253,5 +257,5 @@ def _exemplars_in_places(exemplars: ndarray, points: ndarray) -> str:
 
 
 def plain(label: object) -> str:
-    """A label as text: matplotlib would take what stands between two dollars for a formula."""
+    """Escape a label, since matplotlib interprets text between two dollar signs as a formula."""
     return str(label).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""What drives a map, for its report: the products that move rows most, and those of single rows."""
+"""Feature interactions for a report: those that move rows most, and those of single rows."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import numpy as np
 from hopefold.core.interactions import Term
 from hopefold.errors import ConstantRows
 from hopefold.estimators.high_order_embedding import HighOrderEmbedding
-from hopefold.explain.contributions import told
+from hopefold.explain.contributions import format_terms
 from hopefold.explain.term_tables import pixel_names
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Products that a row's own are chosen from, and those that a card tells.
+#: Number of candidate products for a row, and number that a card shows.
 N_TERMS = 200
 N_OWN = 4
 
-#: Rows whose own products are told, at the most, and those that products are ranked on.
-MOST_TOLD = 20_000
+#: Maximum number of rows with their own products, and of rows on which products are ranked.
+MOST_DETAILED = 20_000
 RANKED_ON = 2_000
 
-#: With more columns, only single ones and pairs are looked at: it has to be quick.
+#: With more columns, only single columns and pairs are searched, to limit the time.
 FEW_COLUMNS = 60
 
-#: Lines between pixels.
+#: Number of lines between pixels.
 N_LINES = 25
 
-#: Rows that are looked at at once.
+#: Number of rows that are processed at once.
 CHUNK = 500
 
 
 @dataclass(frozen=True)
 class Forces:
-    """Products of features, largest first, by the deviation of what they contribute.
+    """Feature interactions in descending order of the deviation of their contributions.
 
     ``shifts`` say how far each moves each class that is there. ``rows`` are the drawn rows whose
-    own largest products are told: ``own`` are their places in ``names``, ``moves`` how far each
+    own largest products are shown: ``own`` are their indices in ``names``, ``moves`` how far each
     moves the row. For images, ``importances`` are those of pixels, and ``lines`` pairs of pixels
     with their share of the heaviest pair's weight.
     """
@@ -56,7 +56,7 @@ class Forces:
 
 
 def n_layers_of(model: Any) -> int:
-    """High-order layers of a fitted map; 0 for a method that multiplies no features."""
+    """Return the number of high-order layers of a map; 0 for a method without interactions."""
     return len(model.map_.layers) if isinstance(model, HighOrderEmbedding) else 0
 
 
@@ -65,16 +65,16 @@ def find_forces(
     X: Any,
     codes: ndarray,
     shown: ndarray,
-    mistaken: ndarray,
+    misclassified: ndarray,
     names: tuple[str, ...],
     image_shape: tuple[int, int] | None,
 ) -> Forces | None:
-    """What drives the map on these rows; ``None`` where nothing moves them apart.
+    """Return the feature interactions on these rows, or ``None``.
 
-    So it is for a method that multiplies no features, for a map of several layers, and for rows
-    that are all the same.
+    The result is ``None`` for a method without interactions, for a map of several layers, and for
+    rows that are all equal.
 
-    ``mistaken`` says which of the ``shown`` rows are: they are told first.
+    ``misclassified`` is a mask of the ``shown`` rows; these come first among those with details.
     """
     if n_layers_of(model) != 1 or not (model.scale_.gain != 0).any():
         return None
@@ -84,8 +84,8 @@ def find_forces(
         terms, deviations, shifts, note = _rank(model, X, codes)
     except ConstantRows:
         return None
-    told_rows = _choose(mistaken)
-    own, moves = _own(model, X, shown[told_rows], terms)
+    detailed_rows = _choose(misclassified)
+    own, moves = _own(model, X, shown[detailed_rows], terms)
     lines: tuple[tuple[int, int, float], ...] = ()
     if image_shape is not None and model.map_.order > 1:
         pairs = model.interactions(N_LINES, order=2)
@@ -95,11 +95,11 @@ def find_forces(
             for (one, other), weight in zip(pairs.terms, pairs.weights, strict=True)
         )
     return Forces(
-        names=told(terms, names),
+        names=format_terms(terms, names),
         deviations=deviations,
         shifts=shifts,
         note=note,
-        rows=told_rows,
+        rows=detailed_rows,
         own=own,
         moves=moves,
         importances=None if image_shape is None else model.feature_importances_,
@@ -110,14 +110,14 @@ def find_forces(
 def _rank(
     model: HighOrderEmbedding, X: Any, codes: ndarray
 ) -> tuple[list[Term], ndarray, ndarray, str]:
-    """The terms that matter most on a sample of the rows, and what they do to each class."""
+    """Return the largest terms on a sample of the rows, and their shifts per class."""
     random = np.random.RandomState(0)
     n_rows, n_columns = X.shape
     some = np.sort(random.permutation(n_rows)[:RANKED_ON])
     orders: list[int | None] = [None]
     note = ""
     if n_columns > FEW_COLUMNS and model.map_.order > 2:
-        orders, note = [1, 2], "Products of more than two of so many columns are not looked at."
+        orders, note = [1, 2], "Products of more than two of so many columns are not searched."
     parts = [model.interactions(N_TERMS, X[some], codes[some], order=order) for order in orders]
     deviations = np.concatenate([part.deviations for part in parts if part.deviations is not None])
     order = np.argsort(-deviations, kind="stable")[:N_TERMS]
@@ -128,19 +128,19 @@ def _rank(
     return [terms[place] for place in order], deviations[order], shifts[order], note
 
 
-def _choose(mistaken: ndarray) -> ndarray:
-    """The rows that are told: all, or those that are mistaken and a sample of the others."""
-    if len(mistaken) <= MOST_TOLD:
-        return np.arange(len(mistaken))
-    order = np.random.RandomState(0).permutation(len(mistaken))
-    order = order[np.argsort(~mistaken[order], kind="stable")]
-    return np.sort(order[:MOST_TOLD])
+def _choose(misclassified: ndarray) -> ndarray:
+    """Choose the rows with details: all, or the misclassified ones and a sample of the others."""
+    if len(misclassified) <= MOST_DETAILED:
+        return np.arange(len(misclassified))
+    order = np.random.RandomState(0).permutation(len(misclassified))
+    order = order[np.argsort(~misclassified[order], kind="stable")]
+    return np.sort(order[:MOST_DETAILED])
 
 
 def _own(
     model: HighOrderEmbedding, X: Any, rows: ndarray, terms: list[Term]
 ) -> tuple[ndarray, ndarray]:
-    """For each row its largest terms among these, and how far each moves it."""
+    """Return for each row its largest terms among these, and how far each moves it."""
     n_own = min(N_OWN, len(terms))
     own = np.empty((len(rows), n_own), np.uint8)
     moves = np.empty((len(rows), n_own, 2), np.float32)

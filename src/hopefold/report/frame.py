@@ -1,4 +1,4 @@
-"""How much of a map is shown."""
+"""The visible part of a map."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Share of the points on each side that do not decide how much of a map is shown.
+#: Share of the points on each side that is ignored for the frame.
 NEARLY_NONE = 0.002
 
-#: Free space around the points, as a share of their width.
+#: Margin around the points, as a share of their width.
 MARGIN = 0.06
 
 
 def frame(points: ndarray) -> tuple[ndarray, ndarray]:
-    """Lower left and upper right corner of a square twice as wide as nearly all points.
+    """Return the lower left and upper right corner of a square around nearly all points.
 
-    A few points that lie far off would press all others into a corner. They are counted instead.
+    A few outliers would compress all other points; they are counted instead.
     """
     low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
     centre, width = (low + high) / 2, (high - low).max()
@@ -27,7 +27,7 @@ def frame(points: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def closest_frame(points: ndarray) -> tuple[ndarray, ndarray]:
-    """The corners of the box around all points but those far off, with a margin."""
+    """Return the corners of the bounding box of all points except outliers, with a margin."""
     low, high = frame(points)
     near = points[((points >= low) & (points <= high)).all(axis=1)].astype(np.float64)
     low, high = near.min(axis=0), near.max(axis=0)

@@ -1,4 +1,4 @@
-"""What a report is made from: a model, rows, labels and names, looked at before work begins."""
+"""Validation of the inputs of a report: a model, rows, labels and names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hopefold.evaluation import labelled_rows
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: What rows without a label are called.
+#: The class name of rows without a label.
 UNLABELLED = "no label"
 
 
 def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, ndarray]:
-    """Rows, their labels, and which of them have one."""
+    """Return the rows, their labels, and the mask of labeled rows."""
     if not isinstance(model, SupervisedEmbedding):
-        raise InvalidParameter(f"{model!r} is no estimator of hopefold: give a fitted one.")
+        raise InvalidParameter(f"{model!r} is not a hopefold estimator: give a fitted one.")
     check_is_fitted(model)
     if (n_components := model.reference_embedding_.shape[1]) != 2:
         raise InvalidParameter(
@@ -45,19 +45,19 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
     if not labelled.any() and not len(model.classes_):
         return X, *nothing
     if not labelled.any():
-        raise InvalidInput(f"the label is missing in all {n_rows} rows: give some that have one.")
+        raise InvalidInput(f"the label is missing in all {n_rows} rows: give rows with labels.")
     return X, labels, labelled
 
 
 def quietly(work: Any, *arguments: Any, **options: Any) -> Any:
-    """Rows may come as a bare array, with names apart; scikit-learn would warn of it each time."""
+    """Suppress scikit-learn's warning for arrays without feature names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return work(*arguments, **options)
 
 
 def check_names(names: Any, what: str, n: int) -> tuple[str, ...] | None:
-    """One name each, or none at all."""
+    """Check for one name per item, or none at all."""
     if names is None:
         return None
     if len(names) != n:
@@ -66,7 +66,7 @@ def check_names(names: Any, what: str, n: int) -> tuple[str, ...] | None:
 
 
 def check_training(training: Any, n_rows: int, known: bool) -> ndarray:
-    """Which rows were learned from: as told, or all or none of them."""
+    """Return the mask of training rows: as given, or all or none of them."""
     if training is None:
         return np.full(n_rows, known)
     training = np.asarray(training)
@@ -81,9 +81,9 @@ def check_training(training: Any, n_rows: int, known: bool) -> ndarray:
 def codes_of(
     known: ndarray, y: ndarray, labelled: ndarray
 ) -> tuple[tuple[str, ...], ndarray, int | None]:
-    """The classes of the model, then labels that it does not know; and the place of each label.
+    """Return the classes of the model, then unknown labels; and the code of each label.
 
-    The last place is that of rows without one, where there are such.
+    The last code is that of rows without a label, if there are any.
     """
     values, places = np.unique(y[labelled], return_inverse=True)
     order = {label: code for code, label in enumerate(known.tolist())}

@@ -1,4 +1,4 @@
-"""The figures at the head of a report."""
+"""The evaluation at the top of a report."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hopefold.training.loop import Run
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Neighbours that vote in the map.
+#: Number of neighbors that vote in the map.
 N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """How good the map is, and what it saves.
+    """The accuracy of a map, and its savings.
 
     ``error`` is that of the ``n_new`` rows that were not learned from, judged by the model's
     references; ``guess`` that of always naming the commonest class of these rows, and ``p_value``
@@ -45,7 +45,7 @@ class Judgement:
     """
 
     n_new: int
-    n_mistaken: int
+    n_misclassified: int
     error: float | None
     guess: float | None
     p_value: float | None
@@ -63,7 +63,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """How far a map keeps neighbours, where it was to.
+    """How well a map preserves neighbors, if it was fitted to.
 
     ``share`` is that of the loss which asked for it. ``trust`` is the trustworthiness of the rows
     given, ``held_out`` that of rows held out in the fit. For a map without labels, ``error`` is
@@ -93,7 +93,7 @@ def look_around(
     training: ndarray,
     share_learned: float | None = None,
 ) -> Neighbours | None:
-    """Do neighbours in the map belong together? ``None`` if nobody had asked for it."""
+    """Return the evaluation of neighbors in the map; ``None`` if structure was not preserved."""
     share = float(getattr(model, "structure_", 0))
     if not share and len(model.classes_):
         return None
@@ -130,15 +130,15 @@ def judge(
     permutation: PermutationTest | None = None,
     share_learned: float | None = None,
 ) -> Judgement:
-    """Compare what the model says of rows with what they are."""
+    """Compare the predictions of a model with the labels."""
     new = ~training
-    n_new, n_mistaken = int(new.sum()), int((true != predicted)[new].sum())
-    n_learned = _n_labelled(model, true)  # k-NN could use no others
-    guess, p_value = _against_guessing(model, true, n_mistaken, new)
+    n_new, n_misclassified = int(new.sum()), int((true != predicted)[new].sum())
+    n_learned = _n_labelled(model, true)  # k-NN can only use labeled rows
+    guess, p_value = _against_guessing(model, true, n_misclassified, new)
     return Judgement(
         n_new=n_new,
-        n_mistaken=n_mistaken,
-        error=n_mistaken / n_new if n_new else None,
+        n_misclassified=n_misclassified,
+        error=n_misclassified / n_new if n_new else None,
         guess=guess,
         p_value=p_value,
         neighbors_error=_neighbors_error(points, true, training) if n_new else None,
@@ -155,33 +155,33 @@ def judge(
 
 
 def _against_guessing(
-    model: SupervisedEmbedding, true: ndarray, n_mistaken: int, new: ndarray
+    model: SupervisedEmbedding, true: ndarray, n_misclassified: int, new: ndarray
 ) -> tuple[float | None, float | None]:
-    """The error of naming the commonest class, and how likely so few mistakes are by it.
+    """Return the error of always predicting the majority class, and the p-value against it.
 
-    Where no row is new, the mistakes are those on the rows held out in the fit: in its last epochs,
-    as the epoch that was kept is the luckiest of many.
+    If no row is new, the errors are those on the rows held out in the fit, in its last epochs,
+    since the error of the epoch that was kept is optimistically biased.
     """
     n_judged = int(new.sum())
     if not n_judged:
         if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
             return None, None
         n_judged = round(model.settings_["validation_fraction"] * _n_labelled(model, true))
-        n_mistaken = round(Run(model.n_iter_, model.history_).late_error * n_judged)
+        n_misclassified = round(Run(model.n_iter_, model.history_).late_error * n_judged)
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())
-    return guess, float(bdtr(n_mistaken, n_judged, guess))
+    return guess, float(bdtr(n_misclassified, n_judged, guess))
 
 
 def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:
-    """Rows that were learned from with a label; where some had none, as many as are known here."""
+    """Return the number of labeled training rows; at least the number known here."""
     n_rows = model.n_rows_ or len(true)
     some_had_none = validation.is_marker(model.settings_.get("missing_label", ()))
     return min(n_rows, len(true)) if some_had_none else n_rows
 
 
 def _neighbors_error(points: ndarray, true: ndarray, training: ndarray) -> float | None:
-    """New rows by their nearest learned ones; if none is known as such, each by the others."""
+    """Classify new rows by the nearest training rows; if none is known, leave one out."""
     if training.any():
         new = ~training
         return knn_error(points[training], true[training], points[new], true[new], N_NEIGHBORS)

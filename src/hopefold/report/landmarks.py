@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from jaxtyping import Int
     from numpy import ndarray
 
-#: Parts of the map, at the most, and points that they are found from.
+#: Maximum number of parts of the map, and of points on which they are computed.
 N_PARTS = 24
 SEEN_POINTS = 2_000
 
 
 def choose_landmarks(model: SupervisedEmbedding) -> Int[ndarray, " parts"]:
-    """Numbers of references that are spread over the map: the nearest to k-means centres of all."""
+    """Return indices of references spread over the map: the nearest to k-means centers of all."""
     random = np.random.RandomState(0)
     references = model.reference_embedding_
     seen = np.sort(random.permutation(len(references))[:SEEN_POINTS])
@@ -33,6 +33,6 @@ def choose_landmarks(model: SupervisedEmbedding) -> Int[ndarray, " parts"]:
 def parts_of_map(
     model: SupervisedEmbedding, points: ndarray, landmarks: ndarray
 ) -> Int[ndarray, " n"]:
-    """The landmark, of those chosen, that each point is nearest to."""
+    """Return the nearest of the chosen landmarks for each point."""
     parts: ndarray = nearest(points, model.reference_embedding_[landmarks], 1)[1][:, 0]
     return parts

@@ -1,4 +1,4 @@
-"""How a row is shown in a card: as an image, or by its most telling columns."""
+"""The display of a row in a card: as an image, or by its most discriminative columns."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from scipy import sparse
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Columns that cards choose from.
+#: Number of columns from which cards choose.
 N_COLUMNS = 8
 
-#: Pixels of all thumbnails together, at the most, and the longest side of one.
+#: Maximum number of pixels of all thumbnails, and the maximum side length of one.
 MOST_PIXELS = 56_000_000
 LONGEST_SIDE = 64
 
-#: Rows that are looked at at once.
+#: Number of rows that are processed at once.
 CHUNK = 4_096
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that tell classes apart best, and their values, in the user's own units.
+    """The most discriminative columns and their values, in the original units.
 
     ``telling`` is the share of a column's variance that lies between the classes.
     """
@@ -40,7 +40,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Images:
-    """Grey images, 0 black and 255 white; as drawn with ink on paper if most of a row is empty."""
+    """Grayscale images, 0 black and 255 white; inverted if most pixels of a row are empty."""
 
     thumbnails: ndarray
     exemplars: ndarray | None
@@ -59,7 +59,7 @@ def look_at(
     names: tuple[str, ...],
     image_shape: tuple[int, int] | None,
 ) -> Looks:
-    """Images if their shape is known; else columns."""
+    """Return images if their shape is known, else columns."""
     if image_shape is None:
         return find_telling_columns(X, codes, shown, exemplars, names)
     return make_images(X, shown, exemplars, image_shape)
@@ -68,7 +68,7 @@ def look_at(
 def find_telling_columns(
     X: Any, codes: ndarray, shown: ndarray, exemplars: ndarray | None, names: tuple[str, ...]
 ) -> Columns:
-    """Those with the largest share of variance between classes, in that order."""
+    """Return the columns with the largest share of variance between classes, in that order."""
     mean, deviation, telling = _variances(X, codes)
     chosen = np.argsort(-telling, kind="stable")[:N_COLUMNS]
     values = X[:, chosen]
@@ -84,7 +84,7 @@ def find_telling_columns(
 
 
 def _variances(X: Any, codes: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """Mean and deviation of each column, and how much of its variance lies between classes."""
+    """Return the mean, the deviation, and the between-class share of variance of each column."""
     n_rows = X.shape[0]
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     counts = np.bincount(codes)
@@ -103,7 +103,7 @@ def _variances(X: Any, codes: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 def make_images(
     X: Any, shown: ndarray, exemplars: ndarray | None, shape: tuple[int, int]
 ) -> Images:
-    """Grey thumbnails, on one scale from the least to the greatest value of all rows."""
+    """Return grayscale thumbnails, scaled from the minimum to the maximum of all rows."""
     low, high = float(X.min()), float(X.max())
     size = _thumbnail_size(shape, len(shown))
     thumbnails = np.empty((len(shown), *size), np.uint8)
@@ -127,14 +127,14 @@ def make_images(
 
 
 def _greys(rows: ndarray, low: float, high: float) -> ndarray:
-    """Values between the lowest and the highest as bytes."""
+    """Scale values from the minimum to the maximum to bytes."""
     shares = (rows.astype(np.float64) - low) / (high - low or 1)
     greys: ndarray = np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)
     return greys
 
 
 def _thumbnail_size(shape: tuple[int, int], n: int) -> tuple[int, int]:
-    """Never larger than the image, and smaller where there are very many."""
+    """Return the size of thumbnails: at most that of the image, smaller if there are many."""
     height, width = shape
     shrink = min(1.0, LONGEST_SIDE / max(shape), (MOST_PIXELS / max(n, 1) / height / width) ** 0.5)
     return max(1, int(height * shrink)), max(1, int(width * shrink))

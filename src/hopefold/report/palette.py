@@ -1,4 +1,4 @@
-"""A colour a class, for people with any kind of colour vision, on white and on black."""
+"""One color per class, distinguishable with any color vision, on white and on black."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from numpy import ndarray
 
-#: Ten colours that people with any kind of colour vision can tell apart (after Petroff, 2021),
-#: without red, which belongs to the exemplars.
+#: Ten colors that are distinguishable with any color vision (after Petroff, 2021), without red,
+#: which is the color of exemplars.
 PALETTE = (
     "#3f90da",
     "#ffa90e",
@@ -28,15 +28,15 @@ PALETTE = (
 EXEMPLAR_COLOUR = "#d1001f"
 UNLABELLED_COLOUR = "#a3a8b1"
 
-#: How light a further colour may be, and how vivid at most, in OKLab: seen on white and on black,
-#: and none louder than the others.
+#: Range of lightness and maximum chroma of further colors in OKLab: visible on white and on black,
+#: with none standing out.
 LIGHTNESS = (0.46, 0.84)
 VIVIDNESS = 0.17
 
-#: Steps of red, green and blue in which further colours are looked for.
+#: Steps of red, green and blue among which further colors are searched.
 STEPS = 18
 
-#: What people without one kind of cone see, in linear RGB (Machado, Oliveira and Fernandes, 2009).
+#: Simulation of color vision deficiencies in linear RGB (Machado, Oliveira and Fernandes, 2009).
 VISIONS = np.array(
     [
         np.eye(3),
@@ -75,10 +75,10 @@ _TO_OKLAB = np.array(
 
 @cache
 def class_colours(n_classes: int) -> tuple[str, ...]:
-    """A colour a class: the fixed ten, then whichever differs most from all before it.
+    """Return one color per class: the fixed ten, then by largest distance to those before.
 
-    How much two colours differ is how much they do so for those who can tell them apart the least.
-    The colours of fewer classes are the first of those of more.
+    The distance of two colors is the smallest over the types of color vision. The colors of fewer
+    classes are the first of those of more classes.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def class_colours(n_classes: int) -> tuple[str, ...]:
 
 
 def as_seen(colours: Float[ndarray, "n 3"]) -> Float[ndarray, "n 4 3"]:
-    """Colours in OKLab, as people with each kind of colour vision see them."""
+    """Return colors in OKLab, as seen with each type of color vision."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.einsum("vij,nj->nvi", VISIONS, linear), 0, 1)
     lab: ndarray = np.cbrt(seen @ _TO_CONES.T) @ _TO_OKLAB.T
@@ -114,13 +114,13 @@ def as_seen(colours: Float[ndarray, "n 3"]) -> Float[ndarray, "n 4 3"]:
 
 
 def oklab(colours: Float[ndarray, "... 3"]) -> Float[ndarray, "... 3"]:
-    """Colours in OKLab, in which distances are about as large as they look."""
+    """Return colors in OKLab, whose distances approximate perceived differences."""
     lab: ndarray = as_seen(np.atleast_2d(colours))[:, 0].reshape(colours.shape)
     return lab
 
 
 def difference(one: str, other: str) -> float:
-    """How much two colours differ for those who can tell them apart the least."""
+    """Return the smallest perceived difference of two colors over the types of color vision."""
     seen = as_seen(np.array([_numbers(one), _numbers(other)]))
     return float(_difference(seen[:1], seen[1])[0])
 

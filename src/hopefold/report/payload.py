@@ -1,4 +1,4 @@
-"""A scene as text that a page can hold: JSON, with arrays and images in base64."""
+"""Serialization of a scene for a page: JSON, with arrays and images in base64."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from hopefold.report.scene import Scene
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: Thumbnails along each side of a sheet. A page decodes a sheet when it needs one.
+#: Number of thumbnails along each side of a sheet. A page decodes a sheet when it needs one.
 SHEET_SIDE = 32
 
-#: Pixels from which on thumbnails have 16 greys: they halve the file, and cannot be seen.
+#: Number of pixels from which on thumbnails have 16 gray levels: half the size, no visible change.
 MANY_PIXELS = 4_000_000
 
-#: How strongly regions are tinted, from where classes meet to where one is certain.
+#: Opacity of regions, from the boundary of classes to certainty.
 TINT = (8, 40)
 DENSITY_GREY = (122, 127, 138)
 
-#: What a script element may not hold as it is, even within a string.
+#: Characters that are escaped in a script element, even within a string.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def to_json(scene: Scene) -> str:
-    """The scene as JSON that is safe within a script element."""
+    """Return the scene as JSON that is safe within a script element."""
     text = json.dumps(payload(scene), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
@@ -41,7 +41,7 @@ def to_json(scene: Scene) -> str:
 
 
 def payload(scene: Scene) -> dict[str, Any]:
-    """The scene as plain data; thumbnails are apart, in `thumbnail_sheets`."""
+    """Return the scene as plain data; thumbnails are separate, in `thumbnail_sheets`."""
     code = np.uint8 if len(scene.classes) <= 256 else np.uint16
     low, high = scene.frame
     sampled = len(scene.numbers) < scene.n_rows
@@ -70,7 +70,7 @@ def payload(scene: Scene) -> dict[str, Any]:
 
 
 def array(values: ndarray, dtype: Any) -> dict[str, str]:
-    """An array as the type that it has in a page, and its bytes, little-endian."""
+    """Encode an array: its type in JavaScript, and its bytes, little-endian."""
     small = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
     return {"type": np.dtype(dtype).name, "bytes": b64encode(small.tobytes()).decode()}
 
@@ -81,12 +81,12 @@ def _whole(shares: ndarray) -> ndarray:
 
 
 def image_uri(pixels: ndarray) -> str:
-    """An image as the address of itself: WebP, without loss."""
+    """Return an image as a data URI of lossless WebP."""
     return f"data:image/webp;base64,{_webp(Image.fromarray(pixels))}"
 
 
 def thumbnail_sheets(looks: Images) -> list[str]:
-    """Thumbnails, row by row, on sheets of the same width: WebP in base64."""
+    """Return thumbnails, row by row, on sheets of equal width: WebP in base64."""
     images = looks.thumbnails
     if images.size > MANY_PIXELS:
         images = (images // 16) * 17
@@ -120,7 +120,7 @@ def _backdrop(scene: Scene) -> dict[str, Any]:
 
 
 def _tinted(back: Backdrop, names: tuple[str, ...]) -> ndarray:
-    """The regions in the colours of their classes, fainter where classes meet."""
+    """Draw the regions in the colors of their classes, fainter near class boundaries."""
     assert back.codes is not None
     assert back.certainty is not None
     colours = np.array([[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in names])
@@ -130,7 +130,7 @@ def _tinted(back: Backdrop, names: tuple[str, ...]) -> ndarray:
 
 
 def _shaded(density: ndarray) -> ndarray:
-    """Greyer where more rows lie; by the logarithm, as dense places are so by orders."""
+    """Draw the density of rows in gray, on a logarithmic scale."""
     shade = np.log1p(density) / np.log1p(density.max())
     grey = np.broadcast_to(DENSITY_GREY, (*density.shape, 3))
     return np.dstack([grey, 150 * shade]).astype(np.uint8)
@@ -148,7 +148,7 @@ def _exemplars(scene: Scene, code: Any) -> dict[str, Any] | None:
 
 
 def _columns(columns: Columns) -> dict[str, Any]:
-    # whole numbers above this do not fit into float32
+    # larger integers are not exact in float32
     large = np.abs(columns.values).max(initial=0) >= 2**24
     return {
         "names": columns.names,

@@ -1,4 +1,4 @@
-"""A scene as one HTML file that needs nothing else: no network, no other file."""
+"""Rendering of a scene as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from hopefold.report.scene import Scene
 
 PAGE = files("hopefold.report") / "page"
 
-#: In this order: each file uses those before it.
+#: In this order: each file depends on those before it.
 SCRIPTS = ("scene", "pictures", "marks", "map", "card", "chosen", "controls", "start")
 
-#: More classes than this, and the cells of the confusion matrix are too small for numbers.
+#: With more classes, the cells of the confusion matrix are too small for numbers.
 MOST_NUMBERED = 24
 
-#: Products in the panel of what drives the map, and exemplars or landmarks with lines.
+#: Maximum number of products in the panel, and of exemplars or landmarks with lines.
 N_FORCES = 12
 MOST_PICTURES, N_LANDMARKS = 12, 6
 
-#: Confusions that are listed beside the matrix.
+#: Number of confusions that are listed next to the matrix.
 N_CONFUSIONS = 10
 
 
@@ -56,7 +56,7 @@ def write_report(scene: Scene, path: str | PathLike[str]) -> None:
 
 
 def render(scene: Scene) -> str:
-    """The page."""
+    """Return the page."""
     try:
         from jinja2 import Environment, StrictUndefined
         from plotly.offline import get_plotlyjs
@@ -100,9 +100,9 @@ def _scripts() -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """What the page may do: run these scripts and no others, and ask no network for anything.
+    """Return the content security policy: only these scripts run, and no network is used.
 
-    Where forms go, and what addresses are relative to, is not among the defaults. plotly's WebGL
+    The targets of forms and the base of addresses have no defaults, so they are set. plotly's WebGL
     layer compiles functions at run time, hence ``unsafe-eval``.
     """
     hashes = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
@@ -140,7 +140,7 @@ def _gallery(scene: Scene) -> Iterator[Portrait]:
 
 @dataclass(frozen=True)
 class Force:
-    """A product of features in the panel, and the classes that it moves farthest apart."""
+    """A product of features in the panel, and the two classes that it moves farthest apart."""
 
     name: str
     length: str
@@ -155,7 +155,9 @@ def _forces(scene: Scene) -> list[Force]:
         return []
     shares = found.deviations / found.deviations[0]
     shifts = found.shifts
-    if scene.n_classes and shifts.shape[1] > scene.n_classes:  # rows without a label are no class
+    if (
+        scene.n_classes and shifts.shape[1] > scene.n_classes
+    ):  # rows without a label are not a class
         shifts = shifts[:, : scene.n_classes]
     return [
         Force(
@@ -171,7 +173,7 @@ def _forces(scene: Scene) -> list[Force]:
 
 @dataclass(frozen=True)
 class PixelPicture:
-    """The weights of pixels, or an exemplar with lines between pixels that are multiplied."""
+    """The weights of pixels, or an exemplar, with lines between multiplied pixels."""
 
     name: str
     image: str
@@ -182,7 +184,7 @@ class PixelPicture:
 
 
 def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
-    """The weights of pixels, then the first exemplar of each class, or some landmarks."""
+    """Yield the weights of pixels, then the first exemplar of each class, or some landmarks."""
     looks, found = scene.looks, scene.forces
     if found is None or found.importances is None or not isinstance(looks, Images):
         return
@@ -210,7 +212,7 @@ def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
 
 
 def _confusions(scene: Scene) -> list[tuple[int, int, int]]:
-    """The commonest mistakes: how many, of which class, taken for which."""
+    """Return the most common confusions: number of rows, true class, predicted class."""
     if scene.confusion is None:
         return []
     mistakes = [

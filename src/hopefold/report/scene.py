@@ -1,4 +1,4 @@
-"""What a report shows, as plain arrays: made from a model and rows, read by `render`."""
+"""The contents of a report as plain arrays: made from a model and rows, shown by `render`."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from hopefold.report.palette import PALETTE, UNLABELLED_COLOUR, class_colours
 if TYPE_CHECKING:
     from numpy import ndarray
 
-#: More rows than this are not drawn one by one: a sample of them is, over the density of all.
+#: Maximum number of rows that are drawn; with more, a sample over the density of all rows.
 MOST_ROWS = 200_000
 SAMPLE = 100_000
 
-#: Classes whose probabilities a card tells.
+#: Number of classes whose probabilities a card shows.
 N_LEADING = 3
 
 PACKAGES = ("hopefold", "torch", "numpy", "scikit-learn", "scipy")
@@ -48,9 +48,9 @@ PACKAGES = ("hopefold", "torch", "numpy", "scikit-learn", "scipy")
 
 @dataclass(frozen=True)
 class Exemplars:
-    """Where the exemplars lie, and their classes.
+    """The points of the exemplars, and their classes.
 
-    Without classes they are a few landmarks, of so many.
+    Without classes they are a few landmarks of all.
     """
 
     points: ndarray
@@ -60,16 +60,16 @@ class Exemplars:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything that a report shows.
+    """The contents of a report.
 
-    Rows are those that are drawn, ``numbers`` are their places among all ``n_rows``. Codes are
-    places in ``classes``. ``leading`` are the most probable classes of a row, ``shares`` their
-    probabilities. ``confusion`` counts rows that were not learned from, or all if all were: a row a
-    true class, a column a predicted one. Rows without a label have the code ``unlabelled``, the
-    last one; it is ``None`` if there are none such.
+    Only rows that are drawn are included; ``numbers`` are their indices among all ``n_rows``. Codes
+    are indices in ``classes``. ``leading`` are the most probable classes of a row, ``shares`` their
+    probabilities. ``confusion`` counts rows that were not in the training data, or all rows if all
+    were: rows are true classes, columns predicted ones. Rows without a label have the code
+    ``unlabelled``, the last one; it is ``None`` if there are none.
 
-    A model that was learned without labels says nothing of classes: all this is ``None``, and so is
-    ``judgement``. ``neighbours`` is there wherever neighbours were to be kept.
+    For a model that was learned without labels, all this is ``None``, and so is ``judgement``.
+    ``neighbours`` is set if structure was preserved.
     """
 
     title: str
@@ -108,12 +108,12 @@ class Scene:
 
     @property
     def n_classes(self) -> int:
-        """Classes that rows have."""
+        """The classes that rows have."""
         return len(self.classes) - (self.unlabelled is not None)
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """A colour a class; of rows without a label a quiet one, if others have labels."""
+        """One color per class; a muted one for rows without a label, if others have labels."""
         if self.unlabelled is None:
             return class_colours(self.n_classes)
         quiet = UNLABELLED_COLOUR if self.n_classes else PALETTE[0]
@@ -133,7 +133,7 @@ def make_scene(
     permutation: PermutationTest | None = None,
     commands: Sequence[str] = (),
 ) -> Scene:
-    """Judge rows by a fitted model, and gather what a report shows of them.
+    """Classify rows by a fitted model, and compute the contents of a report.
 
     Parameters
     ----------
@@ -145,21 +145,21 @@ def make_scene(
         Their labels; those that are missing are marked as for the fit. May be left out for a model
         that was learned without labels; where they are given, its map is coloured by them.
     ids : sequence of str, optional
-        What the rows are called. Default: their numbers.
+        The ids of the rows. Default: their numbers.
     names : sequence of str, optional
         Names of the columns. Default: those that the model was fitted with.
     image_shape : (int, int), optional
         Height and width, if rows are images. Default: that of the model.
     title : str, optional
-        What is written above.
+        The title of the report.
     training : boolean array of shape (n_rows,), optional
-        Which of the rows the model has learned from. Default: all of them if the model knows some
-        (`hopefold.evaluation.share_learned`), so that it is not flattered; else none.
+        Which of the rows are training rows. Default: all of them if the model knows some
+        (`hopefold.evaluation.share_learned`), to avoid an optimistic bias; else none.
     permutation : PermutationTest, optional
-        What `hopefold.evaluation.permutation_test` has found. It fits the model many times, so it
-        is not run here.
+        The result of `hopefold.evaluation.permutation_test`. It fits the model many times, so it is
+        not run here.
     commands : sequence of str, optional
-        How to make the model and the report again on a command line. Default: told in Python.
+        Commands that make the model and the report. Default: Python code.
 
     Examples
     --------
@@ -188,11 +188,11 @@ def make_scene(
     points = quietly(model.transform, X)
     classes, true, unlabelled = codes_of(model.classes_, y, labelled)
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
-    verdict = _judge(model, points, true, labelled, training, shown, permutation, share)
+    verdict = _evaluate_rows(model, points, true, labelled, training, shown, permutation, share)
     predicted = verdict["predicted"]
-    mistaken = np.zeros(len(shown), bool)
+    misclassified = np.zeros(len(shown), bool)
     if predicted is not None:
-        mistaken = (true[shown] != predicted) & labelled[shown]
+        misclassified = (true[shown] != predicted) & labelled[shown]
     exemplars, pictured, parts = _exemplars(model, points)
     low, high = closest_frame(points)
     rows = Rows(X, model.scale_)
@@ -213,7 +213,7 @@ def make_scene(
         training=training[shown],
         far=far_from_all(model, rows, points, training)[shown],
         looks=look_at(X, true if parts is None else parts, shown, pictured, names, shape),
-        forces=quietly(find_forces, model, X, true, shown, mistaken, names, shape),
+        forces=quietly(find_forces, model, X, true, shown, misclassified, names, shape),
         n_layers=n_layers_of(model),
         exemplars=exemplars,
         frame=(low, high),
@@ -228,7 +228,7 @@ def make_scene(
     )
 
 
-def _judge(
+def _evaluate_rows(
     model: SupervisedEmbedding,
     points: ndarray,
     true: ndarray,
@@ -238,7 +238,7 @@ def _judge(
     permutation: PermutationTest | None,
     share: float | None,
 ) -> dict[str, Any]:
-    """What the model says of the classes of rows; nothing, if it knows no classes."""
+    """Return the evaluation of predicted classes; empty if the model has no classes."""
     said = ("predicted", "leading", "shares", "confusion", "judgement")
     if not len(model.classes_):
         if permutation is not None:
@@ -247,7 +247,7 @@ def _judge(
                 "permutation out."
             )
         return dict.fromkeys(said)
-    leading, shares = _judge_points(model, points)
+    leading, shares = _classify_points(model, points)
     predicted = leading[:, 0]
     judged = labelled & (np.ones_like(training) if training[labelled].all() else ~training)
     n_classes = int(max(true[labelled].max() + 1, len(model.classes_)))
@@ -268,7 +268,7 @@ def count_pairs(true: ndarray, predicted: ndarray, n_classes: int) -> ndarray:
 
 
 def sample_rows(codes: ndarray, most: int, size: int) -> ndarray:
-    """All rows if they are not too many; else about ``size``, the same share of each class.
+    """Return all rows, or, if there are too many, a stratified sample of about ``size``.
 
     Of every class at least one row is there.
     """
@@ -283,8 +283,8 @@ def sample_rows(codes: ndarray, most: int, size: int) -> ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _judge_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray, ndarray]:
-    """The most probable classes of each point, and their probabilities, in bounded memory."""
+def _classify_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray, ndarray]:
+    """Return the most probable classes of each point and their probabilities, in bounded memory."""
     n_leading = min(N_LEADING, len(model.classes_))
     leading, shares = [], []
     for some in shares_by_chunks(points, *model.references()):
@@ -296,7 +296,7 @@ def _judge_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarray,
 def _exemplars(
     model: SupervisedEmbedding, points: ndarray
 ) -> tuple[Exemplars | None, ndarray | None, ndarray | None]:
-    """Exemplars in the map and in the columns; without classes a few, and the parts around them."""
+    """Return the exemplars; without classes a few landmarks, and the parts around them."""
     known = model.exemplars_
     if len(model.classes_):
         if known is None:

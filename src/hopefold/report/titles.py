@@ -1,4 +1,4 @@
-"""What methods are called; quick to import, as the command line's help needs it."""
+"""Display names of methods; quick to import, as the command line's help needs them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ TITLES = {"SHOPE": "S-HOPE"}
 
 
 def title(kind: str) -> str:
-    """What people call the method of a class."""
+    """Return the display name of a method's class."""
     return TITLES.get(kind, kind)

@@ -1,4 +1,4 @@
-"""The figures of a report, in words."""
+"""Texts of a report."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hopefold.report.judgement import N_NEIGHBORS, Judgement, Neighbours
 from hopefold.report.scene import Scene
 from hopefold.report.titles import title
 
-#: A share of rows that is told as all of them: it is a guess from a few.
+#: A larger share of rows is shown as all of them: it is estimated from a few.
 MOST = 0.95
 
-#: A narrow space at which no line is broken.
+#: A narrow no-break space.
 NARROW = "\u202f"
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure, what it is, and lines that go with it."""
+    """A figure, its name, and notes."""
 
     name: str
     value: str
@@ -28,7 +28,7 @@ class Headline:
 
 
 def headlines(scene: Scene) -> list[Headline]:
-    """The figures at the head."""
+    """Return the figures at the top."""
     found, around = scene.judgement, scene.neighbours
     if found is None:
         return [] if around is None else without_labels(around)
@@ -43,7 +43,7 @@ def headlines(scene: Scene) -> list[Headline]:
 
 
 def summary(scene: Scene) -> str:
-    """What the map is of, in a line."""
+    """Return a one-line summary of the map."""
     size = f"{title(scene.method)} map of {count(scene.n_rows, 'row')}"
     columns = count(scene.n_features, "column")
     some = f"; {scene.n_unlabelled:,} of the rows have no label" if scene.n_unlabelled else ""
@@ -56,43 +56,47 @@ def summary(scene: Scene) -> str:
 
 
 def caption(scene: Scene) -> str:
-    """What points and colours are."""
+    """Describe points and colors."""
     grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
     if scene.judgement is not None:
-        guessed = f"{grey[:-1]}: they lie where the map guesses, rightly or not." if grey else ""
+        guessed = (
+            f"{grey[:-1]}: their positions follow the predicted class, right or wrong."
+            if grey
+            else ""
+        )
         return (
             "Each point is a row, in the colour of its true class; tints are the class that a row "
-            f"would be given there.{guessed}"
+            f"is predicted there.{guessed}"
         )
     alike = "rows lie near each other because their columns are alike"
     if not scene.n_classes:
         return f"Each point is a row. There are no labels: {alike}."
     return (
         f"Each point is a row, in the colour of its label. The fit never saw the labels: {alike}, "
-        f"and where a colour keeps to itself, the columns alone tell it from the others.{grey}"
+        f"and a colour with a region of its own can be separated by the columns alone.{grey}"
     )
 
 
 def gallery(scene: Scene) -> str:
-    """What the exemplars are."""
+    """Describe the exemplars."""
     assert scene.exemplars is not None
     n_shown, n_all = len(scene.exemplars.points), scene.exemplars.n_all
     if scene.exemplars.codes is not None:
         stand = "stands" if n_all == 1 else "stand"
-        what = f"{count(n_all, 'synthetic row')} {stand} in for all rows that were learned from"
-        return f"{what}. Choose one to light its region in the map."
+        what = f"{count(n_all, 'synthetic row')} {stand} in for all rows of the training data"
+        return f"{what}. Choose one to highlight its region in the map."
     some = f"{n_shown} of the {n_all:,}" if n_shown < n_all else f"The {n_all:,}"
     return (
-        f"{some} landmarks that rows were to stay as near to as they are, spread over the map. "
-        "Choose one to light the rows that are nearest to it, of these."
+        f"{some} landmarks, to which the map preserves the distances of rows. "
+        "Choose one to highlight the rows that are nearest to it."
     )
 
 
 def absent(scene: Scene) -> str:
-    """What a reader may look for in vain, and why."""
-    labels = "The labels shown here have decided nothing. " if scene.n_classes else ""
+    """Explain what a report without labels does not contain."""
+    labels = "The labels shown here were not used in the fit. " if scene.n_classes else ""
     return (
-        "The map was learned without labels, so the model names no classes: there are no "
+        "The map was learned without labels, so the model has no classes: there are no "
         "predictions, no probabilities, no regions of classes, no confusion of one with another, "
         f"and no error of its own. {labels}A model that was fitted with labels has all these in "
         "its report."
@@ -100,50 +104,54 @@ def absent(scene: Scene) -> str:
 
 
 def forces(scene: Scene) -> str:
-    """What the panel of products shows."""
+    """Describe the panel of feature interactions."""
     what = "The map is a sum of products of columns"
     if scene.method == "SHOPE":
-        what = "The map comes close to a sum of products of columns, its sigmoids taken for lines"
+        what = "The map comes close to a sum of products of columns, with its sigmoids linearized"
     return (
         f"{what}, counted in standard deviations from their mean. These vary most on the rows: "
-        f"how far they move them in the map{_apart(scene)}. The card of a row tells its own."
+        f"how far they move them in the map{_apart(scene)}. The card of a row shows its own."
     )
 
 
 def no_forces(scene: Scene) -> str:
-    """Why there is no panel of products for a map of several layers."""
+    """Explain why there is no panel of feature interactions for a map of several layers."""
     return (
         f"This map has {scene.n_layers} high-order layers, one on the other. Products of columns "
-        "explain a map of one layer only, so none are told here: fit with n_units as one number to "
-        "see them."
+        "explain a map of one layer only, so none are shown here: fit with n_units as one "
+        "number to see them."
     )
 
 
 def _apart(scene: Scene) -> str:
     if scene.n_classes < 2:
         return ""
-    classes = "classes" if scene.judgement is not None else "of the labels, which it has not seen,"
+    classes = (
+        "classes"
+        if scene.judgement is not None
+        else "of the labels, which were not used in the fit,"
+    )
     return f", and which two {classes} they move farthest apart"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """``1 row``, ``2,000 rows``."""
+    """Format a count: ``1 row``, ``2,000 rows``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def percent(share: float) -> str:
-    """Two digits of a small share, and no false precision for a large one."""
+    """Format a percentage: two digits for a small one, without false precision for a large one."""
     digits = 2 if 0 < share < 0.01 else 1
     return f"{100 * share:.{digits}f}{NARROW}%"
 
 
 def times(factor: float) -> str:
-    """``0.3 ×``, ``12 ×``, ``2,011 ×``."""
+    """Format a factor: ``0.3 ×``, ``12 ×``, ``2,011 ×``."""
     return (f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}") + f"{NARROW}×"
 
 
 def size(n_bytes: int) -> str:
-    """``820 B``, ``12 kB``, ``1.1 MB``."""
+    """Format a size: ``820 B``, ``12 kB``, ``1.1 MB``."""
     if n_bytes < 1_000:
         return f"{n_bytes}{NARROW}B"
     power = min(int(np.log10(n_bytes / 0.9995)) // 3, 3)
@@ -153,7 +161,7 @@ def size(n_bytes: int) -> str:
 
 
 def plain(value: float) -> str:
-    """Four digits of a small number, all before the point of a large one."""
+    """Format a number: four digits of a small one, integers of a large one."""
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
 
 
@@ -167,14 +175,14 @@ def _error(found: Judgement) -> Headline:
     else:
         value = percent(found.error)
         new = "not learned from" if found.knows_training else "given, which all count as new"
-        notes = [f"{found.n_mistaken:,} of {count(found.n_new, 'row')} {new}"]
+        notes = [f"{found.n_misclassified:,} of {count(found.n_new, 'row')} {new}"]
         if held_out is not None:
             notes.append(f"{percent(held_out)} of rows held out in the fit")
     return Headline("Held-out error", value, tuple(notes))
 
 
 def without_labels(found: Neighbours) -> list[Headline]:
-    """The figures of a map that was learned from rows alone."""
+    """Return the figures of a map that was learned without labels."""
     learned = ["no label was used"]
     if found.share_learned:
         share = "all" if found.share_learned > MOST else f"about {found.share_learned:.0%} of the"
@@ -199,18 +207,18 @@ def _by_neighbours(found: Neighbours) -> Headline:
         "Labels, by 5 neighbours",
         percent(found.error),
         (
-            f"mistaken of {count(found.n_judged, 'row')}, each judged by its {N_NEIGHBORS} nearest "
-            f"of {by} in the map",
+            f"misclassified of {count(found.n_judged, 'row')}, each classified by the "
+            f"{N_NEIGHBORS} nearest of {by} in the map",
             "no held-out error, as the fit never saw the labels",
-            f"naming the commonest label: {percent(found.guess)} mistaken",
+            f"predicting the most common label: {percent(found.guess)} misclassified",
         ),
     )
 
 
 def kept_neighbours(found: Neighbours) -> Headline:
-    """The same for a map that classes decide, too."""
+    """Return the figure of neighbors for a map that was learned with labels, too."""
     share = f"{100 * found.share:.3g}{NARROW}%"
-    asked = f"{share} of the loss asked to keep neighbours, the rest to part classes"
+    asked = f"{share} of the loss preserves neighbours, the rest separates classes"
     return Headline("Trustworthiness", _trust(found.trust), (asked, *_of_trust(found)))
 
 
@@ -219,7 +227,9 @@ def _trust(value: float | None) -> str:
 
 
 def _of_trust(found: Neighbours) -> tuple[str, ...]:
-    notes = ["how far neighbours in the map are so in the columns: 1 at best, 0.5 by chance"]
+    notes = [
+        "whether neighbours in the map are neighbours in the columns: 1 is best, 0.5 is chance"
+    ]
     if found.held_out is not None:
         notes.append(f"{_trust(found.held_out)} of rows held out in the fit, among themselves")
     return tuple(notes)
@@ -228,12 +238,12 @@ def _of_trust(found: Neighbours) -> tuple[str, ...]:
 def _by_exemplars(scene: Scene, found: Judgement) -> Headline:
     notes = []
     if scene.exemplars is None:
-        name = "Judged by training points"
+        name = "Classified by training points"
         notes.append(f"all {found.kept.rows:,} are kept: the model has no exemplars")
     else:
         name = f"Against {count(scene.exemplars.n_all, 'exemplar')}"
     if found.neighbors_error is not None:
-        among = "" if found.knows_training else ", each judged by the others"
+        among = "" if found.knows_training else ", each classified by the others"
         error = percent(found.neighbors_error)
         notes.append(f"{error} by the {N_NEIGHBORS} nearest rows in the map{among}")
     if found.train_error is not None:
@@ -269,7 +279,7 @@ def _speed_up(found: Judgement) -> Headline:
 
 
 def _more(factor: float, more: str, less: str) -> str:
-    """``12 × smaller``, or ``3 × larger`` of a third."""
+    """Format a factor: ``12 × smaller``, or ``3 × larger`` for a third."""
     return f"{times(factor)} {more}" if factor >= 1 else f"{times(1 / factor)} {less}"
 
 
@@ -280,7 +290,7 @@ def _verdict(found: Judgement) -> Headline:
         notes.append("no row given is new to the map")
     else:
         value = "Yes" if found.p_value < CHANCE else "Not clearly"
-        notes.append(f"naming the commonest class: {percent(found.guess)} mistaken")
+        notes.append(f"predicting the most common class: {percent(found.guess)} misclassified")
         chance = f"p < {CHANCE:g}" if found.p_value < CHANCE else f"p = {found.p_value:.2g}"
         fitted = "" if found.n_new else " of the rows held out in the fit"
         notes.append(f"{chance}, binomial test{fitted}")
@@ -289,14 +299,14 @@ def _verdict(found: Judgement) -> Headline:
 
 
 def judged(found: Judgement) -> str:
-    """Which rows the confusion is of."""
+    """Describe the rows of the confusion matrix."""
     if not found.n_new:
         return "that were learned from"
     return "not learned from" if found.knows_training else "given"
 
 
 def permutation_words(found: Judgement) -> str:
-    """What the permutation test says, or that it was not run."""
+    """Describe the result of the permutation test, or that it was not run."""
     test = found.permutation
     if test is None:
         return "permutation test not run"
@@ -304,6 +314,6 @@ def permutation_words(found: Judgement) -> str:
     passed = "passed" if test.error < least else "failed"
     n_shuffled = count(len(test.permuted_errors), "shuffle")
     return (
-        f"permutation test {passed}: p = {test.p_value:.2g}; {percent(test.error)} mistaken, "
+        f"permutation test {passed}: p = {test.p_value:.2g}; {percent(test.error)} misclassified, "
         f"{percent(least)} or more in {n_shuffled} of the labels"
     )

@@ -1,1 +1,1 @@
-"""How it is learned, whatever is learned: settings, one loop, optimisers, progress."""
+"""Training: settings, the training loop, optimizers, checkpoints, distributed data, progress."""

@@ -1,9 +1,9 @@
-"""How far a fit has come, in a file, so that it can go on from there after whatever happens.
+"""Checkpoints: the state of a fit in a file, from which an interrupted fit resumes.
 
-A fit is a chain of runs of the training loop: with some rows held out, then on all rows; one for
-each layer; one for each precision. What lies between the runs follows from the data and the seed,
-and is done again. So a checkpoint holds a state for each run: the end of those that are over, and
-how far the last one has come. Nothing in it is code: it is a file as that of a model.
+A fit is a sequence of runs of the training loop: with held-out rows, then on all rows; one per
+layer; one per precision. What happens between runs is determined by the data and the seed, and is
+repeated. So a checkpoint contains one state per run: the final state of completed runs, and the
+current state of the last one. It contains no code: its format is that of a model file.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from hopefold.errors import (
 from hopefold.persistence import store
 from hopefold.training.distributed import SINGLE_PROCESS, ProcessGroup
 
-#: The layout of the states, which a file names; those of other layouts are refused.
+#: The format version of the states; files of other versions are rejected.
 LAYOUT = 2
 
-#: At the end of an epoch, a state is saved unless saving takes more than this share of the time.
+#: A state is saved at the end of an epoch unless saving takes more than this share of the time.
 SHARE = 0.05
 
 
 class State(NamedTuple):
-    """All that the rest of a run depends on."""
+    """Everything that the rest of a run depends on."""
 
     plain: dict[str, Any]
     tensors: dict[str, Tensor]
 
 
 class Checkpoint:
-    """The states of a fit's runs in a file, written whole, each time in place of the last."""
+    """A file with the states of a fit's runs; each save replaces the file atomically."""
 
     def __init__(
         self,
@@ -71,41 +71,41 @@ class Checkpoint:
         self._saved, self._cost = time.monotonic(), 0.0
 
     def go_on(self, found: list[State], seed: int) -> None:
-        """Know the runs of the fit as they were written before, and the seed that it had."""
+        """Set the states of earlier runs and the seed, as read from the file."""
         self._found, self.seed = found, seed
 
     def next_run(self) -> State | None:
-        """Where the next run of the fit goes on, if it has begun before."""
+        """Return the state from which the next run of the fit resumes, if it has one."""
         number = len(self._over)
         return self._found[number] if number < len(self._found) else None
 
     def end_run(self, state: State) -> None:
-        """A run is over; what follows may take a while."""
+        """Save the final state of a run."""
         self._over.append(state)
         if len(self._over) > len(self._found):
             self._write(None)
 
     def offer(self, state: Callable[[], State], *, epoch_is_over: bool) -> None:
-        """After each step: save if it is time, and stop if the user has asked for it."""
+        """Save if it is time, and stop if the user has interrupted the fit. Call it per step."""
         waited = time.monotonic() - self._saved
         due = waited >= 60 * self._minutes or (epoch_is_over and waited >= self._cost / SHARE)
         if due or self._stop:
             self._write(state())
         if self._stop:
             raise Stopped(
-                f"stopped; how far the fit has come is in {self._path}: fit again with the same "
-                "data and settings, and it goes on from there."
+                f"stopped; the state of the fit is saved in {self._path}: fit again with the same "
+                "data and settings to resume."
                 if self._path.exists()
-                else "stopped; nothing is kept of the fit."
+                else "stopped; the fit is lost."
             )
 
     def finish(self) -> None:
-        """The fit is over: the next one of another kind may take the file."""
+        """Mark the fit as completed: a different fit may then use the file."""
         self._write(None, over=True)
 
     @contextmanager
     def heeding_interrupts(self) -> Iterator[None]:
-        """Ctrl-C waits until a step is over; a second one does not."""
+        """Delay Ctrl-C until the current step is complete; a second Ctrl-C stops at once."""
         ours = (
             self._group.size == 1
             and threading.current_thread() is threading.main_thread()
@@ -127,29 +127,29 @@ class Checkpoint:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def read(self) -> tuple[list[State], int]:
-        """The states in the file, if there is one, and the seed."""
+        """Read the states and the seed from the file, if it exists."""
         if not self._path.exists():
             return [], self.seed
         try:
             manifest, tensors = store.read(self._path)
         except BrokenFile as error:
             raise BrokenFile(
-                f"{self._path} is no checkpoint that can be read ({error}) Remove it, and the fit "
-                "begins anew, or name another file."
+                f"{self._path} is not a readable checkpoint ({error}) Remove it, and the fit "
+                "starts anew, or name another file."
             ) from error
         if manifest["kind"] != store.CHECKPOINT:
-            raise InvalidParameter(f"{self._path} is no checkpoint but a model: name another file.")
+            raise InvalidParameter(f"{self._path} is a model, not a checkpoint: name another file.")
         if manifest["over"] and (self._anew or manifest["identity"] != self._identity):
             return [], self.seed
         if manifest.get("layout") != LAYOUT:
             raise InvalidParameter(
                 f"{self._path} is the checkpoint of a fit by another version of hopefold, which "
-                "this one cannot resume: remove it, and the fit begins anew, or name another file."
+                "this one cannot resume: remove it, and the fit starts anew, or name another file."
             )
         if manifest["identity"] != self._identity:
             raise InvalidParameter(
-                f"{self._path} is the checkpoint of another fit, of other data or settings, that "
-                "is not over: name another file, or remove it."
+                f"{self._path} is the checkpoint of another fit, with other data or settings, that "
+                "is not complete: name another file, or remove it."
             )
         runs, seed = manifest["runs"], manifest["seed"]
         found: list[dict[str, Tensor]] = [{} for _ in runs]
@@ -178,10 +178,10 @@ class Checkpoint:
         }
         try:
             store.write(self._path, manifest, tensors)
-        except OSError as error:  # a full disk does not end the fit
+        except OSError as error:  # a full disk does not stop the fit
             warn(
-                f"cannot write the checkpoint {self._path} ({error.strerror or error}): make "
-                "room; the fit goes on, and the last one that could be written stays.",
+                f"cannot write the checkpoint {self._path} ({error.strerror or error}): free some "
+                "space; the fit continues, and the last complete checkpoint stays.",
                 CheckpointWarning,
             )
         self._saved = time.monotonic()
@@ -198,10 +198,10 @@ def hold(
     *,
     anew: bool = False,
 ) -> Iterator[Checkpoint]:
-    """The checkpoint of one fit at a time: a second one is told that the first one has it.
+    """Hold the checkpoint for one fit; an error is raised if another fit uses it.
 
-    Of several processes, the first reads it for all, and writes it. A fit that is over is given
-    back as it was, or done ``anew``.
+    With several processes, the first one reads it for all and writes it. A completed fit is
+    returned as it was, or repeated if ``anew``.
     """
     target = Path(os.path.realpath(path))
     checkpoint = Checkpoint(target, identity, seed, minutes, group, anew=anew)
@@ -216,7 +216,7 @@ def hold(
             except (LookupError, TypeError, ValueError) as error:
                 if isinstance(error, HopefoldError):
                     raise
-                raise BrokenFile(f"{path} is no checkpoint that makes sense ({error}).") from error
+                raise BrokenFile(f"{path} is not a valid checkpoint ({error}).") from error
 
         checkpoint.go_on(*group.broadcast_object(group.together(read)))
         yield checkpoint
@@ -224,8 +224,8 @@ def hold(
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """A lock beside the target, which is itself replaced with each save."""
-    if not target.parent.is_dir():  # whoever writes there reports it
+    """Lock a file next to the target, since the target itself is replaced with each save."""
+    if not target.parent.is_dir():  # writing reports the error
         yield
         return
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)

@@ -1,10 +1,10 @@
-"""Collective operations between the processes that learn one map.
+"""Collective operations between the processes of one fit.
 
-`torchrun` starts the processes, torch.distributed connects them: gloo between CPUs, NCCL between
-GPUs. Every process does the same steps in the same order on its share of the rows of each batch,
-and what is a sum over rows is summed over processes. So all processes hold the same weights at all
+`torchrun` starts the processes, and torch.distributed connects them: with gloo between CPUs, NCCL
+between GPUs. Every process performs the same steps in the same order on its share of the rows of
+each batch, and sums over rows are all-reduced. So all processes have the same weights at all
 times. A single process runs the same code in a group of size 1, in which collectives do nothing.
-Processes of one machine exchange gradients through its memory (`shared_memory`).
+Processes on one machine exchange gradients through shared memory (`shared_memory`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @contextmanager
 def _naming_lost_processes() -> Iterator[None]:
-    """Turn torch's error for a process that is gone into one that says what to do."""
+    """Convert torch's error for a lost process into one that says what to do."""
     try:
         yield
     except RuntimeError as error:
@@ -44,14 +44,14 @@ def _naming_lost_processes() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """All processes of a fit, and which of them this one is."""
+    """The processes of a fit, and the rank of this one."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def is_first(self) -> bool:
-        """Is this the process that writes files and prints?"""
+        """Return whether this process writes files and prints."""
         return self.rank == 0
 
     def all_gather_object(self, mine: T) -> list[T]:
@@ -94,7 +94,7 @@ class ProcessGroup:
                     dist.broadcast(held, src=0)
                 tensor.detach().copy_(held)
 
-    @torch.inference_mode()  # gradients are made in it, and may be written to only in it
+    @torch.inference_mode()  # inference tensors are only writable in it
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Set each tensor to its sum over all processes."""
         if self.size == 1:
@@ -110,7 +110,7 @@ class ProcessGroup:
             tensor.copy_(part)
 
     def together(self, work: Callable[[], T]) -> T:
-        """Call a function that may fail in one process alone: then it fails in all of them."""
+        """Call a function in all processes; if it fails in one, raise the error in all of them."""
         if self.size == 1:
             return work()
         done: T | None = None
@@ -145,7 +145,7 @@ SINGLE_PROCESS = ProcessGroup()
 
 
 def current_process_group() -> ProcessGroup:
-    """The group that torchrun has started this process in, or a group of one."""
+    """Return the group of processes that torchrun has started, or a group of one."""
     if not dist.is_available():
         return SINGLE_PROCESS
     if not dist.is_initialized():
@@ -156,15 +156,15 @@ def current_process_group() -> ProcessGroup:
 
 
 def _connect() -> None:
-    # Imported later, as a fit does, its functions would hold the group by their defaults, and
-    # its threads would live until the interpreter ends, which aborts the process.
+    # If it were imported later, during a fit, its functions would hold the group as default
+    # arguments, and its threads would live until the interpreter exits, which aborts the process.
     import_module("torch.distributed.nn")
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     with _naming_lost_processes():
         store, rank, size = next(rendezvous("env://", timeout=PATIENCE))
-        # The launcher's store outlives a restart, and has the addresses of ended processes.
+        # The launcher's store outlives a restart and has the addresses of terminated processes.
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         if os.environ.get("GROUP_WORLD_SIZE") != "1":  # each machine's launcher counts its own
             attempt = store.add(f"attempts of rank {rank}", 1)
@@ -174,7 +174,7 @@ def _connect() -> None:
 
 
 def _disconnect() -> None:
-    """Leave the group before the process ends: its threads would be cut off."""
+    """Leave the group before the process exits, so that its threads end cleanly."""
     shared_memory.release()
     if dist.is_initialized():
         dist.destroy_process_group()

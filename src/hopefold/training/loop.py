@@ -17,24 +17,24 @@ from hopefold.training.optimizers import Groups, LossWithGradients, Optimizer, m
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
-#: One epoch, as plain data: epoch, loss, learning_rate and, where known, validation_error.
+#: One epoch as plain data: epoch, loss, learning_rate and, with held-out rows, validation_error.
 Record = dict[str, Any]
 
 
 class Run(NamedTuple):
-    """What became of a training run: the number of epochs kept, and all that were tried."""
+    """The result of a training run: the number of epochs kept, and the records of all epochs."""
 
     epochs: int
     history: list[Record]
 
     @property
     def kept(self) -> Record:
-        """The epoch whose parameters were kept."""
+        """The record of the epoch whose parameters were kept."""
         return self.history[self.epochs - 1]
 
     @property
     def late_error(self) -> float:
-        """The mean validation error of the last fifth of the epochs: none of them was chosen."""
+        """The mean validation error of the last fifth of the epochs, free of selection bias."""
         late = self.history[-max(1, len(self.history) // 5) :]
         return sum(record["validation_error"] for record in late) / len(late)
 
@@ -52,16 +52,16 @@ def minimise(
     checkpoint: Checkpoint | None = None,
     optimizer: Optimizer | None = None,
 ) -> Run:
-    """Lower the loss over shuffled mini-batches, and leave the parameters at their best.
+    """Minimize the loss over shuffled mini-batches, and leave the best parameters in place.
 
-    ``loss_of`` takes the numbers of the rows of a batch, a seed for its random masks, and how much
-    of the run is done: the same arguments give the same loss, as a line search must be able to
-    expect. ``misclassified`` gives the weight of each held-out row that is misclassified at the
-    moment, and 0 for the others: then the best epoch is kept, and the run stops when nothing has
-    improved for ``settings.patience`` epochs. Otherwise the last epoch is kept. ``shuffle`` gives
-    the order of the rows in an epoch; by default it is uniformly random. A run that a
-    ``checkpoint`` knows resumes from there, and ends with the same bits. An ``optimizer`` is given
-    where it has taken steps before.
+    ``loss_of`` takes the row indices of a batch, a seed for its dropout masks, and the progress of
+    the run from 0 to 1. It is deterministic in these arguments, as a line search requires.
+    ``misclassified`` returns the weight of each held-out row that is currently misclassified, and 0
+    for the others. If it is given, the best epoch is kept, and the run stops after
+    ``settings.patience`` epochs without improvement. Otherwise the last epoch is kept. ``shuffle``
+    returns the order of the rows in an epoch; by default, a random permutation. A run that is in
+    the ``checkpoint`` resumes from there, with bitwise the same result. Pass an ``optimizer`` to
+    continue with its state.
     """
     if shuffle is None:
         shuffle = partial(_any_order, n_rows)
@@ -87,7 +87,7 @@ def minimise(
 
 
 class Descent:
-    """A run on its way: the parameters, and all else that the next step depends on."""
+    """A training run: the parameters, and all other state that the next step depends on."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Descent:
         self.history: list[Record] = []
 
     def run(self, progress: Progress, checkpoint: Checkpoint | None = None) -> None:
-        """Epoch after epoch; one that leads astray is taken back and done in smaller steps."""
+        """Run all epochs; one that diverges is undone and repeated with a smaller learning rate."""
         good = self.state()
         while not self._is_over():
             try:
@@ -123,8 +123,8 @@ class Descent:
                 if not (begun_well and self._settings.recovers and self._optimizer.slow_down()):
                     raise
                 warn(
-                    f"{str(error).partition(':')[0]}; the epoch begins again, with a quarter of "
-                    "the learning rate.",
+                    f"{str(error).partition(':')[0]}; the epoch is repeated with a quarter of the "
+                    "learning rate.",
                     SmallerStepWarning,
                 )
                 good = self.state()
@@ -137,7 +137,7 @@ class Descent:
             progress.stop_early()
 
     def end(self) -> Run:
-        """Leave the parameters at their best."""
+        """Set the parameters to the best ones, and return the result."""
         kept, settings = len(self.history), self._settings
         if self._misclassified is not None:
             kept = self._best.epoch
@@ -149,7 +149,7 @@ class Descent:
         return Run(kept, self.history)
 
     def state(self, *, over: bool = False) -> State:
-        """All that is needed to go on from here."""
+        """Return everything that is needed to resume from here."""
         plain = {
             "over": over,
             "batches": self._batches,
@@ -164,14 +164,14 @@ class Descent:
         }
         for number, parameter in enumerate(self._parameters):
             tensors[f"parameter.{number}"] = parameter.detach().clone()
-        for number, saved in enumerate(self._best.saved):  # never written to: no copy
+        for number, saved in enumerate(self._best.saved):  # never modified, so no copy is needed
             tensors[f"best.{number}"] = saved
         memory = self._optimizer.memory()
         return State(plain, tensors | {f"memory.{name}": v for name, v in memory.items()})
 
     @torch.no_grad()
     def restore_state(self, state: State) -> None:
-        """Be where a state was taken."""
+        """Restore a state returned by `state`."""
         plain, tensors = state
         for number, parameter in enumerate(self._parameters):
             parameter.copy_(tensors[f"parameter.{number}"])
@@ -192,7 +192,7 @@ class Descent:
         self._batches, self._total = plain["batches"], tensors["total"].clone()
 
     def _begin_epoch(self) -> None:
-        """An epoch that is not over begins again from these chances, without the batches done."""
+        """Save the random state, from which an incomplete epoch restarts without its batches."""
         self._generator_state = self._generator.get_state()
         self._batches, self._total = 0, torch.zeros(())
 
@@ -238,22 +238,22 @@ def _any_order(n_rows: int, generator: torch.Generator) -> Tensor:
     return torch.randperm(n_rows, generator=generator)
 
 
-def worse_beyond_chance(mistakes: np.ndarray, fewer: np.ndarray) -> bool:
-    """Do the mistakes on some rows exceed others on the same rows by more than chance would?
+def worse_beyond_chance(misclassified: np.ndarray, fewer: np.ndarray) -> bool:
+    """Return whether errors exceed other errors on the same rows by more than chance.
 
-    By more than the root of the number of rows on which the two differ. What is not a number is
-    worse than anything.
+    The threshold is the square root of the number of rows on which the two differ. NaN is worse
+    than any value.
     """
-    more = mistakes - fewer
+    more = misclassified - fewer
     return not more.sum() <= np.linalg.norm(more)
 
 
 class _Best:
-    """The parameters of the last epoch that is not worse on held-out rows than the best one.
+    """The parameters of the last epoch whose held-out error is not worse than that of the best one.
 
-    Few held-out rows make the lowest error a matter of luck, and an early stroke of luck would end
-    the training before the learning rate has come down. So an epoch counts as worse only when it is
-    so beyond chance.
+    With few held-out rows, the lowest error is a matter of luck, and an early lucky epoch would
+    stop the training before the learning rate has decreased. So an epoch counts as worse only if
+    the difference exceeds chance.
     """
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
@@ -262,10 +262,10 @@ class _Best:
         self.saved: list[Tensor] = []
         self.epoch = self.improved_in = 0
 
-    def offer(self, epoch: int, mistakes: np.ndarray) -> None:
-        if mistakes.mean() < self.fewest.mean():
-            self.fewest, self.improved_in = mistakes, epoch
-        if not worse_beyond_chance(mistakes, self.fewest):
+    def offer(self, epoch: int, misclassified: np.ndarray) -> None:
+        if misclassified.mean() < self.fewest.mean():
+            self.fewest, self.improved_in = misclassified, epoch
+        if not worse_beyond_chance(misclassified, self.fewest):
             self.epoch = epoch
             self.saved = [parameter.detach().clone() for parameter in self._parameters]
 
@@ -276,7 +276,7 @@ class _Best:
 
 
 def _turns(names: tuple[str, ...], done: float, settings: Training) -> list[tuple[str, ...]]:
-    """At first each group takes a step while the others wait; later all move together."""
+    """Return the groups of parameters per step: first they alternate, later all step together."""
     if done < settings.taking_turns:
         return [(name,) for name in names]
     return [names]

@@ -1,7 +1,7 @@
-"""Adam with a schedule, and SciPy's conjugate gradient and L-BFGS on mini-batches.
+"""Adam with a learning rate schedule, and SciPy's conjugate gradient and L-BFGS on mini-batches.
 
-All take the same step: a closure that computes the loss of a batch, the groups of parameters whose
-turn it is, and how far the run has come.
+All share one interface for a step: a closure that computes the loss of a batch, the groups of
+parameters to update, and the progress of the run.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ Groups = Mapping[str, Sequence[nn.Parameter]]
 
 
 class LossWithGradients(NamedTuple):
-    """A loss whose gradients are known already, by what they are taken to."""
+    """A loss and its gradients, by parameter."""
 
     value: Tensor
     gradients: Mapping[Tensor, Tensor]
 
 
 class Moments(NamedTuple):
-    """What Adam knows of a group: how many steps it has taken, and means of gradients."""
+    """The state of Adam for a group: the number of steps, and moving averages of gradients."""
 
     step: Tensor
-    #: For each parameter, of its gradients and of their squares.
+    #: For each parameter, the averages of its gradients and of their squares.
     means: list[Tensor]
     squares: list[Tensor]
 
 
-#: The loss of a batch; where the gradients do not come with it, autograd finds them.
+#: Computes the loss of a batch; if it returns no gradients, autograd computes them.
 Closure = Callable[[], Tensor | LossWithGradients]
 
-#: Steps are not made smaller than this share of what they were: then they are not what is wrong.
+#: Lower bound of `slow_down`, as a share of the initial learning rate.
 SLOWEST = 1 / 64
 
-#: How long Adam's means of gradients and of their squares last.
+#: The coefficients β₁ and β₂ of Adam.
 BETAS = (0.9, 0.99)
 
-#: What every step of Adam has in common.
+#: Options that are the same in every step of Adam.
 ADAM: Any = {
     "beta1": BETAS[0],
     "beta2": BETAS[1],
@@ -56,42 +56,42 @@ ADAM: Any = {
     "maximize": False,
 }
 
-#: Share of the run in which the learning rate rises from zero.
+#: Share of the run in which the learning rate increases from zero (warm-up).
 WARM_UP = 0.1
 
 SCIPY_METHODS = {"cg": "CG", "lbfgs": "L-BFGS-B"}
 
 
 class Optimizer(Protocol):
-    """One step on one batch, and what the next step remembers of it."""
+    """One step on one batch, and the state that the next step depends on."""
 
-    #: The learning rate of the last step, where there is one.
+    #: The learning rate of the last step, if there is one.
     rate: float | None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
-        """Lower the closure's value over the groups in ``turn``; return the value before."""
+        """Update the groups in ``turn``; return the value of the closure before the step."""
 
     def memory(self) -> dict[str, Tensor]:
-        """What the next step depends on, besides the parameters."""
+        """Return the state that the next step depends on, in addition to the parameters."""
 
     def remember(self, memory: Mapping[str, Tensor]) -> None:
-        """Go on from there."""
+        """Restore a state returned by `memory`."""
 
     def slow_down(self) -> bool:
-        """Take smaller steps from now on, where that is possible."""
+        """Reduce the step size, if possible; return whether it was."""
 
 
 def make_optimizer(groups: Groups, settings: Training) -> Optimizer:
-    """The optimizer that the settings name."""
+    """Return the optimizer that the settings specify."""
     if settings.optimizer == "adam":
         return Adam(groups, settings.learning_rate, settings.weight_decay)
     return SciPy(groups, SCIPY_METHODS[settings.optimizer], settings.batch_iterations)
 
 
 class Adam:
-    """Adam whose learning rate warms up and then falls along a cosine.
+    """Adam with warm-up and cosine annealing of the learning rate.
 
-    Weight decay is decoupled and holds for the map alone: exemplars are data, not weights.
+    Weight decay is decoupled (AdamW) and applies to the map only: exemplars are data, not weights.
     """
 
     def __init__(self, groups: Groups, learning_rate: float, weight_decay: float) -> None:
@@ -104,11 +104,11 @@ class Adam:
         self.rate: float | None = None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
-        """One step of Adam; groups that wait stay as they are."""
+        """Perform one step of Adam on the groups in ``turn``."""
         self.rate = self._learning_rate * self._slowness * one_cycle(progress)
         loss, gradients = value_and_gradients(closure(), _in_turn(self._groups, turn))
         decays = {self._decays[name] for name in turn}
-        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:  # fewer are quicker
+        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:  # fewer is faster
             n_parameters = sum(len(self._groups[name]) for name in names)
             self._move(names, gradients[:n_parameters], self.rate)
             gradients = gradients[n_parameters:]
@@ -116,7 +116,7 @@ class Adam:
 
     @torch.no_grad()
     def _move(self, names: Sequence[str], gradients: Sequence[Tensor], rate: float) -> None:
-        """One step of AdamW on the groups with these names, which share a weight decay."""
+        """Perform one step of AdamW on the groups with these names, which share a weight decay."""
         parameters, moments = _in_turn(self._groups, names), [self._moments[n] for n in names]
         laid_out = [*map(_laid_out_like, parameters, gradients)]
         means = [mean for one in moments for mean in one.means]
@@ -134,21 +134,21 @@ class Adam:
         return Moments(step, means, squares)
 
     def memory(self) -> dict[str, Tensor]:
-        """The means of gradients and of their squares, by the parameters' numbers."""
+        """Return the averages of gradients and of their squares, by the index of the parameter."""
         memory = {"slowness": torch.tensor(self._slowness, dtype=torch.float64)}
         return memory | {name: value.clone() for name, value in self._by_number()}
 
     def remember(self, memory: Mapping[str, Tensor]) -> None:
-        """Take up what `memory` has told, in the parameters' own layout."""
+        """Restore the result of `memory`, in the memory layout of the parameters."""
         self._slowness = float(memory["slowness"])
         for name, value in self._by_number():
-            if name not in memory:  # of a parameter that had not taken a step
+            if name not in memory:  # a parameter that was never updated
                 value.zero_()
             else:
                 value.copy_(memory[name] if value.ndim else memory[name].squeeze())  # as in a file
 
     def _by_number(self) -> Iterator[tuple[str, Tensor]]:
-        """All that is remembered, under the names that it has in a checkpoint."""
+        """Yield the tensors of the state, with their names in a checkpoint."""
         numbers = count()
         for step, means, squares in self._moments.values():
             for mean, square, number in zip(means, squares, numbers, strict=False):
@@ -157,7 +157,7 @@ class Adam:
                 yield f"{number}.exp_avg_sq", square
 
     def slow_down(self) -> bool:
-        """A quarter of the step from now on, a few times."""
+        """Divide the learning rate by 4, down to a lower bound."""
         if self._slowness <= SLOWEST:
             return False
         self._slowness /= 4
@@ -173,10 +173,10 @@ def fused_adamw(
     rate: float,
     decay: float,
 ) -> None:
-    """A step of AdamW in one kernel, ``steps`` counting it already; on CPUs and CUDA.
+    """Perform one step of AdamW in one kernel, on CPUs and CUDA; ``steps`` includes this step.
 
-    A private function of torch, which pyproject.toml bounds the version of. The public one,
-    ``adamw(fused=True)``, does the same and takes longer around it than the step of a small map:
+    This is a private function of torch, whose version pyproject.toml bounds. The public one,
+    ``adamw(fused=True)``, does the same, but its overhead exceeds the step of a small map:
     ``python benchmarks/fused_adamw.py``.
     """
     torch._fused_adamw_(
@@ -193,7 +193,7 @@ def plain_adamw(
     rate: float,
     decay: float,
 ) -> None:
-    """The same on other devices; torch counts steps itself, from before this one."""
+    """Perform the same step on other devices; torch increments the step count itself."""
     counts = [step - 1 for step in steps]
     adamw(
         parameters,
@@ -210,7 +210,7 @@ def plain_adamw(
 
 
 class SciPy:
-    """A few iterations of a SciPy minimiser on each batch, as the paper does with CG."""
+    """A few iterations of a SciPy minimizer on each batch, as the paper does with CG."""
 
     def __init__(self, groups: Groups, method: str, iterations: int) -> None:
         self._groups = groups
@@ -219,7 +219,7 @@ class SciPy:
         self.rate: float | None = None
 
     def step(self, closure: Closure, turn: Sequence[str], progress: float) -> Tensor:
-        """A few iterations on this batch, whatever the progress."""
+        """Perform a few iterations on this batch, independent of the progress."""
         parameters = _in_turn(self._groups, turn)
         first: list[Tensor] = []
 
@@ -229,7 +229,7 @@ class SciPy:
             first.append(loss) if not first else None
             return float(loss), _flatten(gradients)
 
-        with np.errstate(over="ignore", invalid="ignore"):  # the loop looks at the loss itself
+        with np.errstate(over="ignore", invalid="ignore"):  # the loop checks the loss
             result = minimize(
                 value_and_gradient,
                 _flatten(parameters),
@@ -241,28 +241,28 @@ class SciPy:
         return first[0]
 
     def memory(self) -> dict[str, Tensor]:
-        """Nothing: each batch starts anew."""
+        """Return nothing: there is no state between batches."""
         return {}
 
     def remember(self, memory: Mapping[str, Tensor]) -> None:
         """Nothing."""
 
     def slow_down(self) -> bool:
-        """A line search finds its own steps."""
+        """Return False: a line search determines its own steps."""
         return False
 
 
 def value_and_gradients(
     loss: Tensor | LossWithGradients, parameters: Sequence[Tensor]
 ) -> tuple[Tensor, Sequence[Tensor]]:
-    """A loss as a number, and its gradients to these parameters."""
+    """Return a loss as a float, and its gradients with respect to the parameters."""
     if isinstance(loss, LossWithGradients):
         return loss.value, [loss.gradients[parameter] for parameter in parameters]
     return loss.detach(), torch.autograd.grad(loss, parameters)
 
 
 def one_cycle(progress: float) -> float:
-    """Share of the full learning rate: up from zero in the first tenth, then a cosine to zero."""
+    """Return the share of the full learning rate: linear warm-up, then cosine annealing to zero."""
     if progress < WARM_UP:
         return progress / WARM_UP
     return 0.5 * (1 + math.cos(math.pi * (progress - WARM_UP) / (1 - WARM_UP)))
@@ -273,7 +273,7 @@ def _in_turn(groups: Groups, turn: Sequence[str]) -> list[Tensor]:
 
 
 def _laid_out_like(parameter: Tensor, gradient: Tensor) -> Tensor:
-    """The gradient with the parameter's strides: fused Adam reads the memory as it lies."""
+    """Return the gradient with the strides of the parameter, as fused Adam assumes."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)

@@ -1,4 +1,4 @@
-"""A progress bar for people who wait, and nothing for those who do not."""
+"""A progress bar for a fit; silent unless ``verbose``."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Progress:
         self._bar.stop()
 
     def stop_early(self) -> None:
-        """Show that the run is over, although epochs are left."""
+        """Complete the bar of a run that has stopped early."""
         done = self._bar.tasks[self._task].completed
         self._bar.update(self._task, total=done)
 
     def advance(self, record: Mapping[str, float | int | str]) -> None:
-        """Show the epoch that has just ended."""
+        """Show the epoch that has just been completed."""
         state = f"loss {record['loss']:.4f}"
         if "validation_error" in record:
             state += f"  held-out error {record['validation_error']:.2%}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Training:
-    """What the loop needs to know; a part of the plan of a fit."""
+    """The settings of the training loop; a part of the plan of a fit."""
 
     max_epochs: int
     batch_size: int
@@ -16,10 +16,10 @@ class Training:
     batch_iterations: int
     weight_decay: float
     patience: int
-    #: Share of the epochs in which groups of parameters take turns before they learn together.
+    #: Share of the epochs in which groups of parameters alternate before they are learned together.
     taking_turns: float = 0.2
-    #: For a run without an end: the share of a run that every step counts as. ``None``: the steps
-    #: of a run go from 0 to 1.
+    #: For a run of unknown length: the constant progress of each step. ``None``: the progress goes
+    #: from 0 to 1.
     constant_progress: float | None = None
-    #: Does an epoch that diverges begin again with smaller steps?
+    #: Whether an epoch that diverges is repeated with a smaller learning rate.
     recovers: bool = True

@@ -1,4 +1,4 @@
-"""Which rows of a batch belong to which process."""
+"""The rows of a batch that belong to each process."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Each process takes an equal part of every batch, or the rows that it alone has read.
+    """Each process has an equal part of every batch, or the rows that it has read itself.
 
-    In the latter case process r has the rows from ``bounds[r]`` to ``bounds[r + 1]``.
+    In the second case process r has the rows from ``bounds[r]`` to ``bounds[r + 1]``.
     """
 
     group: ProcessGroup = SINGLE_PROCESS
     bounds: tuple[int, ...] | None = None
 
     def places(self, numbers: Int[ndarray, " n"]) -> list[Int[ndarray, " m"]]:
-        """For each process, the positions of its rows among these."""
+        """Return, for each process, the positions of its rows in ``numbers``."""
         if self.bounds is None:
             return np.array_split(np.arange(len(numbers)), self.group.size)
         owner = np.searchsorted(self.bounds, numbers, side="right") - 1
         return [np.flatnonzero(owner == rank) for rank in range(self.group.size)]
 
     def share(self, numbers: Int[ndarray, " n"]) -> tuple[ndarray, Callable[[Tensor], Tensor]]:
-        """The positions of this process's rows, and a function that gathers rows of all."""
+        """Return the positions of this process's rows, and a function that gathers all rows."""
         places = self.places(numbers)
 
         def gather(points: Tensor) -> Tensor:

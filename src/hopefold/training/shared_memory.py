@@ -1,7 +1,7 @@
-"""All-reduce through the memory of one machine, which takes less time than a message.
+"""All-reduce through shared memory on one machine, which is faster than message passing.
 
-Every process writes its gradients to memory that all of them have mapped, counts there how often it
-has written, and waits until the counts of the others have caught up.
+Every process writes its gradients to memory that all processes have mapped, increments its write
+counter there, and waits until the counters of the others have caught up.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Whether memory can be an anonymous file that other processes open, in which writes are seen in
-#: the order in which they were made: on Linux, on x86. Other processors need explicit barriers.
+#: Whether memory can be an anonymous file that other processes open, with writes visible in program
+#: order: on Linux on x86. Other processors require explicit barriers.
 SHARES_MEMORY = hasattr(os, "memfd_create") and platform.machine() in ("x86_64", "AMD64")
 
-#: How long a process waits for the others before it gives up: reading may take its time.
+#: Timeout in seconds: other processes may still be reading their data.
 PATIENCE = timedelta(minutes=30)
 
-#: Seconds of busy waiting (going to sleep and waking up take long), seconds of sleep between two
-#: looks from then on, and seconds after which it checks that the others are alive.
+#: Seconds of busy waiting (sleeping and waking up take long), seconds of sleep between two checks
+#: from then on, and seconds after which it checks that the other processes are alive.
 SPIN, SLEEP, LIVENESS = 2e-3, 1e-4, 0.05
 
-#: Bytes between the counters of two processes, so that they never share a cache line.
+#: Bytes between the counters of two processes, so that they are on separate cache lines.
 COUNTER_STRIDE = 128
 
 
 class Processes(Protocol):
-    """What is needed of a process group here."""
+    """The interface of a process group that is used here."""
 
     @property
     def size(self) -> int:
@@ -52,7 +52,7 @@ class Processes(Protocol):
 
     @property
     def is_first(self) -> bool:
-        """Is this the process of rank 0?"""
+        """Return whether this is the process of rank 0."""
 
     def broadcast_object(self, mine: T) -> T:
         """The object of the first process."""
@@ -63,21 +63,21 @@ class Processes(Protocol):
 
 @dataclass
 class SharedMemoryReducer:
-    """Memory of one machine in which every process writes, and from which it reads the others.
+    """Shared memory in which every process writes its values and reads those of the others.
 
-    It has two sides: one can be written to while a slower process still reads the other.
+    It is double-buffered: one side can be written while a slower process still reads the other.
     """
 
-    #: For each side and each process, all numbers to be summed.
+    #: For each side and each process, all values to be summed.
     sides: Tensor
-    #: For each process, how often it has written.
+    #: For each process, its number of writes.
     written: Int[ndarray, "processes 1"]
     #: The process identifiers.
     pids: Sequence[int]
     times: int = 0
 
     def all_reduce(self, rank: int, tensors: Sequence[Tensor]) -> None:
-        """Set each tensor to its sum over all processes, to the same bits in each of them."""
+        """Set each tensor to its sum over all processes, bitwise equal in each of them."""
         side = self.sides[self.times % 2]
         for tensor, part in zip(tensors, split_like(side[rank], tensors), strict=True):
             part.copy_(tensor)
@@ -97,7 +97,7 @@ class SharedMemoryReducer:
             while theirs[0] < self.times:
                 waited = time.monotonic() - begun
                 if waited < SPIN:
-                    os.sched_yield()  # to a process that has no processor for itself
+                    os.sched_yield()  # yield to a process that waits for a processor
                     continue
                 time.sleep(SLEEP)
                 if waited < checked + LIVENESS:
@@ -106,12 +106,12 @@ class SharedMemoryReducer:
                 if not _is_alive(pid):
                     raise lost_process(f"process {pid} is gone")
                 if waited > PATIENCE.total_seconds():
-                    raise lost_process(f"nothing is heard of process {pid}")
+                    raise lost_process(f"no response from process {pid}")
 
 
 def lost_process(what: str) -> LostProcess:
-    """The error for a process that has ended, with what is known of it."""
-    what = re.sub(r"\[/[^]]*\] *", "", what.partition("\n")[0])  # where in torch
+    """Return the error for a process that has ended, with the known cause."""
+    what = re.sub(r"\[/[^]]*\] *", "", what.partition("\n")[0])  # the location in torch
     return LostProcess(
         f"another process of this fit has ended or cannot be reached ({what[:100]}): look for its "
         "own error message; torchrun --max-restarts and a checkpoint let a fit resume."
@@ -119,7 +119,7 @@ def lost_process(what: str) -> LostProcess:
 
 
 def _is_alive(pid: int) -> bool:
-    """Is the process running? One that has ended stays listed until its parent has looked."""
+    """Return whether a process is running. Zombies stay listed until their parent reaps them."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -127,17 +127,17 @@ def _is_alive(pid: int) -> bool:
     return status.rpartition(") ")[2][:1] not in ("Z", "X")
 
 
-#: The reducer of this process by the number and dtype of its values; None where there can be none.
+#: The reducer of this process by the number and dtype of its values; None where it is impossible.
 _reducers: dict[tuple[int, torch.dtype], SharedMemoryReducer | None] = {}
 
 
 def reducer_for(group: Processes, tensors: Sequence[Tensor]) -> SharedMemoryReducer | None:
-    """A reducer for these tensors, if all processes are on one machine that has room for it."""
+    """Return a reducer for these tensors, if all processes share a machine with enough memory."""
     if os.environ.get("GROUP_WORLD_SIZE") != "1" or tensors[0].device.type != "cpu":
         return None
     key = sum(tensor.numel() for tensor in tensors), tensors[0].dtype
     if key not in _reducers:
-        _reducers.clear()  # one is enough: everything that a fit sums has the same size
+        _reducers.clear()  # one is enough: a fit always sums the same number of values
         _reducers[key] = _make_reducer(group, *key)
     return _reducers[key]
 
@@ -150,7 +150,7 @@ def release() -> None:
 def _make_reducer(
     group: Processes, n_numbers: int, dtype: torch.dtype
 ) -> SharedMemoryReducer | None:
-    """A reducer in memory of the first process, freed when the last process that has it ends."""
+    """Map memory of the first process; it is freed when the last process exits."""
     n_counts = group.size * COUNTER_STRIDE
     n_bytes, held, path = n_counts + 2 * group.size * n_numbers * dtype.itemsize, None, ""
     if group.is_first and SHARES_MEMORY:
@@ -159,7 +159,7 @@ def _make_reducer(
         path = f"/proc/{os.getpid()}/fd/{held}"
     path, memory = group.broadcast_object(path), None
     if path:
-        with suppress(RuntimeError):  # of another user, or not visible from here
+        with suppress(RuntimeError):  # of another user, or in another namespace
             memory = torch.from_file(path, shared=True, size=n_bytes, dtype=torch.uint8)
     pids = group.all_gather_object(0 if memory is None else os.getpid())
     if held is not None:
@@ -173,6 +173,6 @@ def _make_reducer(
 
 
 def split_like(numbers: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """A flat tensor as tensors of these shapes."""
+    """Split a flat tensor into tensors of these shapes."""
     parts = torch.split(numbers, [tensor.numel() for tensor in like])
     return [part.view(tensor.shape) for part, tensor in zip(parts, like, strict=True)]

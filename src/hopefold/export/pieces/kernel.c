@@ -1,5 +1,5 @@
 /* The mass of the Student kernel, 1 / (1 + d), of the references of each class. */
-static void judge(const float *point, float *mass)
+static void classify(const float *point, float *mass)
 {
     size_t r;
     for (r = 0; r < HOPEFOLD_REFERENCES; r++)

@@ -66,7 +66,7 @@ static int print_row(const float *row, const float *point)
     int axis;
     (void)row;
     for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
-        if (!(point[axis] - point[axis] == 0.0f)) /* infinite, or no number */
+        if (!(point[axis] - point[axis] == 0.0f)) /* infinite or NaN */
             return 0;
     for (axis = 0; axis < HOPEFOLD_COMPONENTS; axis++)
         printf(axis ? ",%.9g" : "%.9g", (double)point[axis]);

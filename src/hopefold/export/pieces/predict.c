@@ -6,9 +6,9 @@ int hopefold_predict(const float *row, float *probabilities)
     for (c = 0; c < HOPEFOLD_CLASSES; c++)
         probabilities[c] = 0.0f;
     for (c = 0; c < HOPEFOLD_COMPONENTS; c++)
-        if (!(point[c] - point[c] == 0.0f)) /* infinite, or no number */
+        if (!(point[c] - point[c] == 0.0f)) /* infinite or NaN */
             return -1;
-    judge(point, probabilities);
+    classify(point, probabilities);
     for (c = 0; c < HOPEFOLD_CLASSES; c++) {
         probabilities[c] *= class_weights[c];
         total += probabilities[c];

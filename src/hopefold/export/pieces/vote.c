@@ -1,5 +1,5 @@
 /* Votes of the nearest references; among tied classes the one with the nearest wins. */
-static void judge(const float *point, float *mass)
+static void classify(const float *point, float *mass)
 {
     float distances[HOPEFOLD_NEIGHBORS];
     int nearest[HOPEFOLD_NEIGHBORS];

@@ -33,7 +33,7 @@ function makeHead(row) {
   if (scene.images) head.append(makeThumbnail(row, 104));
   const badges = [
     isTraining(row) ? "learned from" : "new",
-    isMistaken(row) && "mistaken",
+    isMisclassified(row) && "misclassified",
     isFar(row) && "far from everything learned",
   ].filter(badge => badge);
   head.append(make("div", {},

@@ -3,7 +3,7 @@
 const chosenPanel = document.getElementById("chosen");
 const N_LISTED = 100;
 
-// What is told of a row in a CSV file: no class that nobody knows.
+// The columns of a row in a CSV file; unknown classes are left out.
 const CSV_COLUMNS = {
   id: idOf,
   ...(hasLabels && { true: row => scene.classes[scene.true[row]] }),
@@ -37,7 +37,7 @@ function showChosen() {
 function makeTable(rows) {
   const titles = predicts ? ["Row", "True", "Predicted"] : hasLabels ? ["Row", "Label"] : ["Row"];
   const head = make("tr", {}, ...titles.map(text => make("th", { scope: "col", text })));
-  const body = rows.map(row => make("tr", { class: isMistaken(row) ? "mistaken" : "" },
+  const body = rows.map(row => make("tr", { class: isMisclassified(row) ? "misclassified" : "" },
     make("th", { scope: "row" }, makeButton(idOf(row), () => focusRow(row))),
     hasLabels && make("td", {}, makeLabel(scene.true[row])),
     predicts && make("td", {}, makeLabel(scene.predicted[row]))));

@@ -33,7 +33,7 @@ function makeLegend() {
 function makeFilters() {
   const filters = document.getElementById("filters");
   const special = {
-    mistaken: [isMistaken, "mistaken"],
+    misclassified: [isMisclassified, "misclassified"],
     new: [row => !isTraining(row), "not learned from"],
     "learned from": [isTraining, "learned from"],
     "far from everything": [isFar, "far from everything learned"],
@@ -60,7 +60,7 @@ function lightCell(button) {
   const [own, other] = [Number(button.dataset.true), Number(button.dataset.predicted)];
   const rows = rowsOfClass[own].filter(row => scene.predicted[row] === other && !isTraining(row));
   const [mine, theirs] = [scene.classes[own], scene.classes[other]];
-  const words = own === other ? `of class ${mine}, judged right` : `of class ${mine}, taken for ${theirs}`;
+  const words = own === other ? `of class ${mine}, classified correctly` : `of class ${mine}, predicted as ${theirs}`;
   toggle(button, rows, words);
 }
 

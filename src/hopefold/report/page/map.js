@@ -1,4 +1,4 @@
-// The map itself: a WebGL scatter plot, a trace a class, then mistakes and exemplars above them.
+// The map itself: a WebGL scatter plot, one trace per class, then misclassified rows and exemplars above them.
 
 const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isNamed = code => code !== scene.unlabelled;
@@ -6,10 +6,10 @@ const isNamed = code => code !== scene.unlabelled;
 // Rows without a label lie below those that have one.
 const drawnClasses = scene.classes.map((_, code) => code).filter(code => rowsOfClass[code].length)
   .sort((one, other) => isNamed(one) - isNamed(other));
-const mistakenRows = Array.from(allRows.filter(isMistaken));
+const misclassifiedRows = Array.from(allRows.filter(isMisclassified));
 
 // Which rows each trace of points draws.
-const rowsOfTrace = [...drawnClasses.map(code => rowsOfClass[code]), mistakenRows];
+const rowsOfTrace = [...drawnClasses.map(code => rowsOfClass[code]), misclassifiedRows];
 const MISTAKES = drawnClasses.length;
 const EXEMPLARS = MISTAKES + 1;
 
@@ -37,10 +37,10 @@ function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
     { color: seenColour(code), size: pointSize, opacity: isNamed(code) || !hasLabels ? opacity : 0.6 * opacity }));
-  const many = mistakenRows.length > 200; // then crosses are finer, so that points can be seen
-  const crosses = pointsTrace(mistakenRows, {
+  const many = misclassifiedRows.length > 200; // then crosses are finer, so that points can be seen
+  const crosses = pointsTrace(misclassifiedRows, {
     symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColour(), width: many ? 1 : 1.3 },
-    opacity: Math.min(1, 12 / mistakenRows.length ** 0.4),
+    opacity: Math.min(1, 12 / misclassifiedRows.length ** 0.4),
   });
   crosses.hoverinfo = "skip";
   crosses.unselected = { marker: { opacity: 0 } };

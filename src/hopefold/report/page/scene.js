@@ -38,7 +38,7 @@ const idOf = row =>
   scene.ids ? scene.ids[row] : String(scene.numbers ? scene.numbers[row] : row);
 const isTraining = row => (scene.flags[row] & 1) === 1;
 const isFar = row => (scene.flags[row] & 2) === 2;
-const isMistaken = row => predicts && scene.true[row] !== scene.unlabelled &&
+const isMisclassified = row => predicts && scene.true[row] !== scene.unlabelled &&
   scene.true[row] !== scene.predicted[row] && !isTraining(row);
 
 const rowsOfClass = scene.classes.map(() => []);
