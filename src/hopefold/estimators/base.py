@@ -269,7 +269,8 @@ class SupervisedEmbedding(
 
     def empty_map(self, weights: Mapping[str, Any]) -> nn.Module:
         """The map of a fitted model without its weights; sizes that are "auto" are theirs."""
-        facts = Facts(n_features=self.n_features_in_, n_columns=self.n_features_in_)
+        n = self.n_features_in_
+        facts = Facts(n_features=n, n_columns=n, n_classes=1, n_labelled=1)  # all rows have a label
         plan = resolve(self.request(), facts, self.method.sizes_of(weights))
         return self.method(plan).make_map(self.n_features_in_)
 
