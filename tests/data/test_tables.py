@@ -146,7 +146,7 @@ def test_labels_of_an_npy_file_are_in_another(tmp_path, monkeypatch):
     assert table.X.dtype == np.float32
     assert table.image_shape == (2, 2)
     assert table.y.tolist() == [1, 0, 1]
-    with pytest.raises(InvalidInput, match="label a row"):
+    with pytest.raises(InvalidInput, match="one label per row"):
         read_table("X.npy", "X.npy")
 
 

@@ -72,7 +72,7 @@ def test_a_file_cut_short_says_so(path):
 
 def test_bytes_behind_the_end_are_noticed(path):
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(BrokenFile, match="altered"):
+    with pytest.raises(BrokenFile, match="modified"):
         store.read(path)
 
 

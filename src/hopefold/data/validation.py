@@ -319,7 +319,7 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
         if is_missing(marker):
             missing = [is_missing(label) for label in values.tolist()]
         else:
-            missing = [_says_the_same(label, marker) for label in values.tolist()]
+            missing = [_is_equal_label(label, marker) for label in values.tolist()]
         known = ~np.array(missing, dtype=bool)
         there = values[known]
         remedy = f"mark them with {marker!r} as well, or drop those rows."
@@ -331,7 +331,7 @@ def split_labels(y: Any, marker: Any, n_rows: int) -> tuple[ndarray, Bool[ndarra
     return there, known
 
 
-def _says_the_same(label: Any, marker: Any) -> bool:
+def _is_equal_label(label: Any, marker: Any) -> bool:
     if isinstance(label, bool) or is_missing(label):
         return False
     return bool(label == marker) or str(label) == str(marker)
