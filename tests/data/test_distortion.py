@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hopefold import SHOPE
-from hopefold.core.masks import Chances
+from hopefold.core.masks import MaskSampler
 from hopefold.data.distortion import distort
 from hopefold.data.scaling import learn_scale
 from hopefold.errors import InvalidParameter
@@ -19,7 +19,7 @@ SHAPE = (12, 9)
 
 def seeded(seed: int = 0):
     """Normal numbers for each of 200 images."""
-    return Chances(0).masks(seed, 200).normal
+    return MaskSampler(0).masks(seed, 200).normal
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_constant_border_is_moved_as_the_ground_that_it_is(blot):
 
     ones = torch.ones(rows.shape[1])
     batch = Batch(np.arange(4), rows, torch.zeros(4), None, rows[:0], ones, torch.zeros(0), None)
-    of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, Chances(0).masks(0, 4))
+    of_distorted_images(watch, SHAPE, "affine", scale)(None, batch, MaskSampler(0).masks(0, 4))
     assert (seen[0][:, scale.gain == 0] == 0).all()
     ink = seen[0].reshape(4, *SHAPE)[:, 4:7, 3:6]
     assert rows.max() <= 0.25

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from faults import images
+from faults import damaged_images as images
 from hopefold.data import image_files
 from hopefold.data.tables import read_table
 from hopefold.errors import BrokenFile, InvalidParameter, NotEnoughMemory

@@ -74,8 +74,8 @@ def read_for(
     may_be_empty: bool = False,
 ) -> Table:
     """Read the rows of a table as in the fit of the model."""
+    from hopefold.data.labels import is_missing
     from hopefold.data.tables import read_table
-    from hopefold.data.validation import is_missing
 
     columns = columns_of(model)
     table = read_table(

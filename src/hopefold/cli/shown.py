@@ -111,7 +111,7 @@ def without_controls(text: str) -> str:
 
 def print_summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
     """Print what was learned, from which rows, and the errors."""
-    from hopefold.data.validation import is_marker
+    from hopefold.data.labels import is_marker
 
     n_rows, n_columns = model.n_rows_, model.n_features_in_
     print_line(

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from hopefold.core.neighbors import class_shares, decide, nearest
+from hopefold.data import labels as label_checks
 from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.disk import is_on_disk
@@ -34,10 +35,10 @@ from hopefold.errors import (
     MissingPackage,
     NotEnoughMemory,
 )
-from hopefold.estimators.fit_input import FitInput, read_fit_input
+from hopefold.estimators.fit_input import FitInput, file_texts, n_fill_bytes, read_fit_input
 from hopefold.fitting.build import Method
 from hopefold.fitting.chance import warn_of_bad_refit
-from hopefold.fitting.held_out import misclassified, points_of
+from hopefold.fitting.held_out import training_error
 from hopefold.fitting.memory import requested_memory
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Facts, Plan, Request
@@ -136,14 +137,14 @@ class SupervisedEmbedding(
         classes, labels = given.classes()
         if self.exemplars is not None and len(classes):
             sizes = np.bincount(labels[given.labelled])
-            validation.warn_of_rare_classes(classes, sizes, self.n_exemplars)
+            label_checks.warn_of_rare_classes(classes, sizes, self.n_exemplars)
         random = given.seed(self.random_state)
         scale = given.learn_scale(request.scale)
         names = getattr(self, "feature_names_in_", None)
         rows = given.prepare(scale, names, columns_to_learn(request, scale))
         weights = np.empty(0)
         if given.y is not None:
-            weights = validation.check_class_weight(self.class_weight, classes, given.y)
+            weights = label_checks.check_class_weight(self.class_weight, classes, given.y)
         task = Task(
             rows=rows,
             scale=scale,
@@ -152,8 +153,8 @@ class SupervisedEmbedding(
             class_weights=weights,
             seed=random.randint(2**31),
             sharding=given.sharding,
-            file_texts=self._file_texts(classes, weights),
-            n_fill_bytes=self._n_fill_bytes,
+            file_texts=file_texts(self, classes, weights),
+            n_fill_bytes=n_fill_bytes(self),
         )
         given.group.agree("seeds", task.seed)
         return task, random
@@ -333,7 +334,7 @@ class SupervisedEmbedding(
         self.classes_, self.class_weight_ = classes, task.class_weights
         self.n_iter_, self.history_ = learned.run
         self.validation_error_ = learned.run.kept.get("validation_error")
-        self.train_error_: float | None = self._train_error(learned, task)
+        self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness
         self.structure_: float = plan.structure
         self.plan_ = plan
@@ -342,31 +343,6 @@ class SupervisedEmbedding(
             one.name: one.default if one.name in CHECKPOINT_PARAMETERS else getattr(self, one.name)
             for one in specified
         }
-
-    def _train_error(self, learned: Learned, task: Task) -> float | None:
-        """The error by the references on the rows that the map was learned from, if labelled."""
-        if not task.is_labelled:
-            return None
-        labelled = task.labelled(np.arange(len(task.labels)))
-        references, labels = self.reference_embedding_, learned.labels
-        if learned.exemplars is not None:
-            points = points_of(learned.plan, task, learned.map, labelled)
-        else:
-            points, labels = references, labels[labelled]
-        votes = learned.plan.n_neighbors
-        return float(misclassified(task, votes, labelled, points, references, labels).mean())
-
-    def _file_texts(self, classes: ndarray, weights: ndarray) -> tuple[Any, ...]:
-        """What a model file holds as text, for a budget of bytes."""
-        names = getattr(self, "feature_names_in_", np.array([])).tolist()
-        pairs = [list(pair) for pair in zip(classes.tolist(), weights, strict=True)]
-        columns = self.columns_.as_plain() if self.columns_ else None
-        return classes.tolist(), pairs if self.class_weight else None, names, columns
-
-    @property
-    def _n_fill_bytes(self) -> int:
-        fills = self.columns_.fills if self.columns_ else None
-        return 0 if fills is None else fills.nbytes
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:

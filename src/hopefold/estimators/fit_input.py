@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hopefold.data import labels as label_checks
 from hopefold.data import validation
 from hopefold.data.columns import Columns
 from hopefold.data.disk import BUFFER
@@ -48,7 +49,7 @@ class FitInput:
         if self.y is None:
             return np.empty(0, dtype=int), codes
         classes, codes[self.labelled] = np.unique(self.y, return_inverse=True)
-        validation.check_classes(classes, len(codes), len(self.y))
+        label_checks.check_classes(classes, len(codes), len(self.y))
         return classes, codes
 
     def learn_scale(self, how: str | None) -> Scale:
@@ -140,7 +141,7 @@ def _check(
 ) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
     """Return the rows, their labels, and the mask of labelled rows."""
     marker = getattr(model, "missing_label", ())
-    if y is None or not validation.is_marker(marker):
+    if y is None or not label_checks.is_marker(marker):
         X, y = validation.check_rows(
             model,
             X,
@@ -151,9 +152,9 @@ def _check(
         )
         return X, y, np.full(X.shape[0], y is not None)
     X, _ = validation.check_rows(model, X, None, fitting=True, names=names, needs_labels=False)
-    labels, known = validation.split_labels(y, marker, X.shape[0])
+    labels, known = label_checks.split_labels(y, marker, X.shape[0])
     if known.all():
-        validation.warn_of_marker(marker, labels)
+        label_checks.warn_of_marker(marker, labels)
     return X, labels, known
 
 
@@ -184,3 +185,17 @@ def _digest(y: ndarray | None, labelled: ndarray) -> str:
     classes, codes = np.unique(y, return_inverse=True)
     parts = repr(classes.tolist()).encode(), codes.tobytes(), labelled.tobytes()
     return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
+
+
+def file_texts(model: Any, classes: ndarray, weights: ndarray) -> tuple[Any, ...]:
+    """Return what the file of a model holds as text, for a budget of bytes."""
+    names = getattr(model, "feature_names_in_", np.array([])).tolist()
+    pairs = [list(pair) for pair in zip(classes.tolist(), weights, strict=True)]
+    columns = model.columns_.as_plain() if model.columns_ else None
+    return classes.tolist(), pairs if model.class_weight else None, names, columns
+
+
+def n_fill_bytes(model: Any) -> int:
+    """Return the bytes of the values that replace missing ones."""
+    fills = model.columns_.fills if model.columns_ else None
+    return 0 if fills is None else int(fills.nbytes)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hopefold.core.interactions import Term
 from hopefold.core.maps import HighOrder
+from hopefold.data import labels as label_checks
 from hopefold.data import validation
 from hopefold.data.fingerprints import sketch
 from hopefold.data.rows import Rows
@@ -127,11 +128,11 @@ class HighOrderEmbedding(SupervisedEmbedding):
             X, y = validation.check_rows(self, X, y, fitting=True)
             known = np.unique(y if classes is None else classes)
             scale = learn_scale(X, request.scale)
-            weights = validation.check_class_weight(self.class_weight, known, y)
+            weights = label_checks.check_class_weight(self.class_weight, known, y)
         else:
             X, y = validation.check_more_rows(self, X, y)
             known, scale, weights = self.classes_, self.scale_, self.class_weight_
-        labels = validation.check_known_classes(known, y, classes)
+        labels = label_checks.check_known_classes(known, y, classes)
         random = validation.check_seed(self.random_state)
         names = getattr(self, "feature_names_in_", None)
         rows, seed = Rows.prepare(X, scale, names), random.randint(2**31)
@@ -153,10 +154,10 @@ class HighOrderEmbedding(SupervisedEmbedding):
             return self._trust(X)
         if isinstance(X, str | PathLike):
             return float(super().score(X, y, sample_weight))
-        if not validation.is_marker(self.missing_label):
-            validation.check_sortable(y, remedy="leave those rows out.")
+        if not label_checks.is_marker(self.missing_label):
+            label_checks.check_sortable(y, remedy="leave those rows out.")
             return float(super().score(X, y, sample_weight))
-        _, known = validation.split_labels(y, self.missing_label, _num_samples(X))
+        _, known = label_checks.split_labels(y, self.missing_label, _num_samples(X))
         if not known.any():
             raise InvalidInput(
                 f"all {len(known)} labels are missing: there is nothing to evaluate on."

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from hopefold import checks
 from hopefold.core.neighbors import nearest, vote
+from hopefold.data import labels as label_checks
 from hopefold.data import validation
 from hopefold.errors import ChanceWarning, InvalidParameter
 from hopefold.estimators.base import SupervisedEmbedding
@@ -89,11 +90,11 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
 
     """
     marker = getattr(model, "missing_label", ())
-    if not validation.is_marker(marker):
+    if not label_checks.is_marker(marker):
         if len(getattr(model, "classes_", "?")):
             return np.ones(len(y), bool)
         marker = None
-    return validation.split_labels(y, marker, len(y))[1]
+    return label_checks.split_labels(y, marker, len(y))[1]
 
 
 class Calibration(NamedTuple):

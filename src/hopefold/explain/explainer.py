@@ -25,6 +25,7 @@ from hopefold.core.interactions import (
     units_of,
 )
 from hopefold.core.maps import SigmoidHighOrder
+from hopefold.data import labels as label_checks
 from hopefold.data import validation
 from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter, NotExplained
 from hopefold.explain.contributions import (
@@ -271,7 +272,7 @@ def _one_row(x: Any) -> Any:
 
 
 def _check_labels(y: Any, n_rows: int) -> ndarray:
-    validation.check_sortable(y)
+    label_checks.check_sortable(y)
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")

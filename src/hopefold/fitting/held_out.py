@@ -12,7 +12,7 @@ from hopefold.core.neighbors import decide
 from hopefold.data.rows import Rows
 from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, trust
 from hopefold.fitting.plan_values import Plan
-from hopefold.fitting.task import Task
+from hopefold.fitting.task import Learned, Task
 from hopefold.inference.embedding import embed
 
 if TYPE_CHECKING:
@@ -99,6 +99,20 @@ def evaluate(
         points, labels = map_(exemplars).cpu().numpy(), exemplar_labels
     found = points_of(plan, task, map_, held_out)
     return misclassified(task, plan.n_neighbors, held_out, found, points, labels)
+
+
+def training_error(learned: Learned, task: Task, references: Float[ndarray, "r d"]) -> float | None:
+    """Return the error by the references on the rows learned from; ``None`` without labels."""
+    if not task.is_labelled:
+        return None
+    labelled = task.labelled(np.arange(len(task.labels)))
+    points, labels = references, learned.labels
+    if learned.exemplars is not None:
+        points = points_of(learned.plan, task, learned.map, labelled)
+    else:
+        labels = labels[labelled]
+    votes = learned.plan.n_neighbors
+    return float(misclassified(task, votes, labelled, points, references, labels).mean())
 
 
 def trust_held_out(

@@ -10,7 +10,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from hopefold.data import validation
+from hopefold.data import labels as label_checks
 from hopefold.data.columns import Columns
 from hopefold.data.scaling import Scale
 from hopefold.errors import BrokenFile, InvalidType, NotEnoughMemory
@@ -202,7 +202,7 @@ def _plain_settings(model: Any) -> dict[str, Any]:
     A RandomState is not saved, since the fit is over. NaN is written as None, an equivalent marker.
     """
     settings = dict(model.settings_)
-    if validation.is_missing(settings.get("missing_label", ())):
+    if label_checks.is_missing(settings.get("missing_label", ())):
         settings["missing_label"] = None
     settings |= {name: getattr(model, name) for name in ("n_neighbors", "device", "verbose")}
     settings = {name: _plain_setting(value) for name, value in settings.items()}

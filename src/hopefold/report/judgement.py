@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import bdtr
 
-from hopefold.data import validation
+from hopefold.data import labels as label_checks
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import (
     Kept,
@@ -176,7 +176,7 @@ def _against_guessing(
 def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:
     """Return the number of labeled training rows; at least the number known here."""
     n_rows = model.n_rows_ or len(true)
-    some_had_none = validation.is_marker(model.settings_.get("missing_label", ()))
+    some_had_none = label_checks.is_marker(model.settings_.get("missing_label", ()))
     return min(n_rows, len(true)) if some_had_none else n_rows
 
 

@@ -96,8 +96,8 @@ def _split(table: Table, test_fraction: float, seed: int) -> Split:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
+    from hopefold.data.labels import check_classes
     from hopefold.data.missing_values import some_rows
-    from hopefold.data.validation import check_classes
 
     y = np.asarray(table.y)
     classes, counts = np.unique(y, return_counts=True)
