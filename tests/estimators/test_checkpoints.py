@@ -113,7 +113,7 @@ def test_other_data_are_not_taken_for_the_same(three_blobs, tmp_path, power_cut,
     power_cut(1)
     with pytest.raises(PowerCut):
         model.fit(*three_blobs)
-    with pytest.raises(InvalidParameter, match="of other data or settings"):
+    with pytest.raises(InvalidParameter, match="with other data or settings"):
         model.fit(*change(*three_blobs))
 
 
@@ -121,7 +121,7 @@ def test_other_settings_are_not_taken_for_the_same(three_blobs, tmp_path, power_
     power_cut(1)
     with pytest.raises(PowerCut):
         SHOPE(random_state=0, checkpoint=tmp_path / "fit.ckpt").fit(*three_blobs)
-    with pytest.raises(InvalidParameter, match="of other data or settings"):
+    with pytest.raises(InvalidParameter, match="with other data or settings"):
         SHOPE(random_state=1, checkpoint=tmp_path / "fit.ckpt").fit(*three_blobs)
 
 
@@ -132,7 +132,7 @@ def test_the_model_file_does_not_tell_where_the_checkpoint_was(three_blobs, tmp_
 
 def test_a_checkpoint_is_no_model(three_blobs, tmp_path):
     SHOPE(max_epochs=1, checkpoint=tmp_path / "fit.ckpt").fit(*three_blobs)
-    with pytest.raises(BrokenFile, match="no model but the checkpoint"):
+    with pytest.raises(BrokenFile, match="not a model but the checkpoint"):
         load(tmp_path / "fit.ckpt")
 
 
