@@ -118,7 +118,7 @@ def test_missing_values_at_transform(refuse, here, plain_model):
 
 def test_a_text_column_with_the_remedy(refuse, cells):
     assert refuse(*FIT) == (
-        "column 'cell' holds 'c0' in data row 1, which is no number: encode text columns "
+        "column 'cell' holds 'c0' in data row 1, which is not a number: encode text columns "
         "(--encode), keep this one as an identifier (--id cell), or leave it out (--drop cell)."
     )
 
