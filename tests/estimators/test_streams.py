@@ -198,7 +198,7 @@ def test_a_file_needs_the_name_of_its_label_column(folder):
 
 
 def test_a_file_without_the_name_of_its_labels_may_not_have_text_among_its_features(folder):
-    with pytest.raises(InvalidInput, match=r"'kind'.* is no number.*give y its name"):
+    with pytest.raises(InvalidInput, match=r"'kind'.* is not a number.*give y its name"):
         SHOPE().fit(folder)
 
 
