@@ -89,6 +89,6 @@ def test_no_compiler_is_said_and_the_file_is_there(run, here, plain_model, monke
     monkeypatch.setenv("PATH", str(here))
     monkeypatch.delenv("CC", raising=False)
     done = run("export", plain_model, "-o", "m.c")
-    assert done.stderr.startswith("hopefold: warning: there is no C compiler here")
+    assert done.stderr.startswith("hopefold: warning: no C compiler was found")
     assert "checked" not in done.stdout
     assert (here / "m.c").exists()
