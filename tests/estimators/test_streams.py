@@ -272,7 +272,7 @@ def test_a_batch_that_does_not_fit_is_named(batches, message, table):
 
 
 def test_a_stream_of_rows_alone_cannot_be_learned_from(table):
-    with pytest.raises(InvalidInput, match="batch 0 of the stream is no pair"):
+    with pytest.raises(InvalidInput, match="batch 0 of the stream is not a pair"):
         SHOPE().fit(Batches(table[0]))
     with pytest.raises(InvalidInput, match="leave y out"):
         SHOPE().fit(Batches(*table), table[1])

@@ -123,7 +123,7 @@ def test_without_held_out_rows_there_is_nothing_to_compare(iris):
 
 
 def test_what_is_no_map_of_ours_cannot_be_tested(iris):
-    with pytest.raises(InvalidParameter, match="of hopefold's own"):
+    with pytest.raises(InvalidParameter, match="is not a hopefold estimator"):
         permutation_test(make_pipeline(StandardScaler(), SHOPE()), *iris)
 
 

@@ -203,7 +203,7 @@ def test_what_cannot_be_shown_is_refused(blobs_model, three_blobs, iris):
         make_scene(blobs_model, X, y, training=np.arange(90))
     with pytest.raises(InvalidParameter, match="image_shape"):
         make_scene(blobs_model, X, y, image_shape=(2, 2))
-    with pytest.raises(InvalidParameter, match="no estimator of hopefold"):
+    with pytest.raises(InvalidParameter, match="is not a hopefold estimator"):
         make_scene("model", X, y)
     deep = SHOPE(n_components=3, max_epochs=1, n_factors=4, n_units=4).fit(*iris)
     with pytest.raises(InvalidParameter, match="this one has 3"):

@@ -222,7 +222,7 @@ def jumping(parameter, *, times):
 
 def test_a_loss_that_is_no_number_leads_back_to_smaller_steps():
     parameter = at_zero()
-    with pytest.warns(SmallerStepWarning, match="quarter of the step"):
+    with pytest.warns(SmallerStepWarning, match="quarter of the learning rate"):
         result = run(jumping(parameter, times=2), {"map": [parameter]})
     assert [record["epoch"] for record in result.history] == list(range(1, 201))
     rates = [record["learning_rate"] for record in result.history]
