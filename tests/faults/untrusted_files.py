@@ -26,6 +26,7 @@ from hopefold.errors import BrokenFile, HopefoldError
 from hopefold.estimators.hope import HOPE
 from hopefold.estimators.shope import SHOPE
 from hopefold.persistence import model_files as files
+from hopefold.specification import METHODS
 
 #: Seconds within which a file must be loaded or refused.
 TIME_LIMIT = 1.0
@@ -45,8 +46,8 @@ def main() -> None:
 
     torch.set_num_threads(1)
     times, folder = int(sys.argv[1]), Path(sys.argv[2])
-    for module in files.KINDS.values():
-        import_module(module)
+    for method in METHODS.values():
+        import_module(method.module)
     originals = [Original(model, folder / "original.hope") for model in make_models()]
     limit_memory()
     warnings.simplefilter("ignore")
