@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hopefold.version import __version__
+from hopefold.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from hopefold.errors import HopefoldError as HopefoldError
@@ -24,7 +24,7 @@ _HOMES = {
     "load": "hopefold.persistence.model_files",
     "HopefoldError": "hopefold.errors",
 }
-__all__ = ["HOPE", "SHOPE", "HopefoldError", "__version__", "load"]
+__all__ = ["HOPE", "SHOPE", "HopefoldError", "load"]
 
 
 def __getattr__(name: str) -> Any:

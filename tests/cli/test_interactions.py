@@ -55,7 +55,7 @@ def test_a_picture_of_columns_or_of_pixels(run, here, plain_model, images):
 
 def test_a_method_that_multiplies_nothing_is_refused(run, here, plain_model):
     run("fit", "wine", "--method", "lda", "-o", "lda.hope")
-    assert "has no feature interactions" in run("interactions", "lda.hope", status=2).stderr
+    assert "multiplies no features" in run("interactions", "lda.hope", status=2).stderr
 
 
 def test_a_map_of_several_layers_is_refused_and_told_by_info(run, here, cells):
