@@ -30,7 +30,7 @@ CLUSTERED_ROWS = 20_000
 #: Neighbours that the width of a Gaussian is found from, as a multiple of the perplexity.
 NEAR = 3
 
-#: Rows, and numbers in them, by which it is told how far neighbours can be trusted, and neighbours
+#: Rows, and numbers in them, from which trustworthiness is computed, and neighbours
 #: that are looked at.
 TRUSTED_ROWS, TRUSTED_VALUES, TRUSTED_NEIGHBORS = 2_000, 2**25, 12
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from hopefold.fitting.landmarks import NEAR
 from hopefold.fitting.layer_sizes import Layers, as_parameter, is_several
 from hopefold.fitting.plan_values import DEFAULT, GIVEN, Facts, Plan, Request
 from hopefold.specification import CHECKPOINT_PARAMETERS, METHODS
@@ -53,9 +54,9 @@ FEW_LABELS = 50
 #: The fewest and the most rows of a batch that is compared with landmarks.
 BATCH_WITH_LANDMARKS = 64, 500
 
-#: Landmarks at most, rows for each of them, and, where rows are few, landmarks at least as a
-#: multiple of the perplexity: a row is to have neighbours among them, and others.
-LANDMARKS, ROWS_PER_LANDMARK, NEAR = 1_000, 8, 3
+#: Landmarks at most, and rows for each of them. Of few rows more are landmarks, `NEAR` times the
+#: perplexity: a row is to have neighbours among them, and others.
+LANDMARKS, ROWS_PER_LANDMARK = 1_000, 8
 
 #: The part of the epochs that an alternative is trained for, and the most rows that it may visit.
 TRIAL, TRIAL_VISITS = 1 / 4, 1_000_000
@@ -131,10 +132,6 @@ class _Draft:
         if isinstance(asked, str) and asked == "auto":
             self.values[name], self.reasons[name] = self.decided.get(name, (value, why))
 
-    def is_auto(self, name: str) -> bool:
-        """Return whether a parameter is "auto"."""
-        return isinstance(self.values[name], str) and self.values[name] == "auto"
-
     @property
     def is_adam(self) -> bool:
         return bool(self.values["optimizer"] == "adam")
@@ -173,7 +170,7 @@ class _Draft:
         asked = self.request.parameters
         usual = METHODS[self.request.method].defaults()
         reasons = {
-            name: self.reasons.get(name, DEFAULT if _same(asked[name], usual[name]) else GIVEN)
+            name: self.reasons.get(name, DEFAULT if _same(asked[name], usual.get(name)) else GIVEN)
             for name in values
             if name in asked
         }

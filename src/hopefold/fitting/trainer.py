@@ -208,26 +208,27 @@ class Trainer:
     def _choose(self, task: Task, random: np.random.RandomState) -> Task:
         """Decide between alternatives on held-out rows, and find the landmarks they need."""
         tried = alternatives(self._request, task.facts())
-        check_request(self._request, task, tried)
         plans = [resolve(self._request, task.facts(), decided) for decided in tried]
+        check_request(self._request, task, plans)
         with_landmarks = task
         if any(plan.structure for plan in plans):
             with_landmarks = self._find_landmarks(plans[0], task, random)
         tasks = [with_landmarks if plan.structure else task for plan in plans]
         best = 0
         if len(tried) > 1:
-            best = self._best_of(tried, tasks, random)
+            best = self._best_of(plans[0], tried, tasks, random)
         self._decided = tried[best]
         return tasks[best]
 
-    def _best_of(self, tried: list[Any], tasks: list[Task], random: np.random.RandomState) -> int:
+    def _best_of(
+        self, usual: Plan, tried: list[Any], tasks: list[Task], random: np.random.RandomState
+    ) -> int:
         """Which alternative misclassifies the fewest held-out rows, after a part of the epochs.
 
         It is the first one unless another is better by more than chance: few labels are held out
         where few are known.
         """
-        first = resolve(self._request, tasks[0].facts(), tried[0])
-        training, held_out = split(first, tasks[0], random)
+        training, held_out = split(usual, tasks[0], random)
         if not len(held_out):
             return 0
         errors = [
@@ -303,7 +304,7 @@ class Trainer:
         return digest.hexdigest()
 
 
-def check_request(request: Request, task: Task, tried: list[Any]) -> None:
+def check_request(request: Request, task: Task, plans: list[Plan]) -> None:
     """Do the parameters suit the labels and the columns that there are?"""
     asked = request.parameters
     structure = asked.get("structure", 0)
@@ -318,8 +319,7 @@ def check_request(request: Request, task: Task, tried: list[Any]) -> None:
                 f"structure={structure!r} leaves a share of the loss to labels, but there "
                 "are none: leave it 'auto', or give y."
             )
-    shares = {resolve(request, task.facts(), one).structure for one in tried}
-    if not any(shares):
+    if not any(plan.structure for plan in plans):
         return
     if not task.scale.gain.any():
         raise InvalidInput("no column of X varies: there are no neighbours to keep.")
