@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from hopefold import HOPE
-from hopefold.report.drivers import draw_interactions
+from hopefold.report.interaction_figures import draw_interactions
 from planted import CASES, COLUMNS, SMALL, planted
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

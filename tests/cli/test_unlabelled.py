@@ -22,7 +22,7 @@ def some_labels(run, here):
     return table
 
 
-def test_labels_that_the_fit_never_saw_are_judged_by_neighbours(run, here, unlabelled_model):
+def test_labels_that_the_fit_never_saw_are_judged_by_neighbors(run, here, unlabelled_model):
     table = unlabelled_model.with_suffix(".csv")
     wide = {"COLUMNS": "80"}
     shown = run("evaluate", unlabelled_model, table, "-o", "found.json", env=wide).stdout

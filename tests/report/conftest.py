@@ -60,6 +60,8 @@ class Visit:
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("request", self._see)
         page.on("dialog", lambda dialog: self.wrong.append(f"dialog: {dialog.message}"))
+        self._devtools = page.context.new_cdp_session(page)
+        self._devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.goto(path.as_uri())
         page.wait_for_selector("#map[data-ready]", timeout=60_000)
 
@@ -70,6 +72,11 @@ class Visit:
     def _see(self, request):
         if request.url != self.path.as_uri() and not request.url.startswith(("data:", "blob:")):
             self.wrong.append(f"request: {request.url}")
+
+    def cpu_seconds(self):
+        """CPU time of the page's main thread, which other work on the machine does not lengthen."""
+        metrics = self._devtools.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     def where(self, trace, point):
         """Where a point of the map is on the screen."""

@@ -79,7 +79,7 @@ def test_a_thumbnail_shows_the_pixels_of_its_row(report, digits_scene):
     assert report.page.locator("#card").get_attribute("data-row") == "1234"
     png = report.page.locator("#card .head .thumbnail").screenshot()
     seen = np.asarray(Image.open(io.BytesIO(png)).convert("L"))[6::13, 6::13]
-    np.testing.assert_allclose(seen, digits_scene.looks.thumbnails[1234], atol=1)
+    np.testing.assert_allclose(seen, digits_scene.display.thumbnails[1234], atol=1)
 
 
 def test_the_legend_isolates_a_class_and_shows_all_again(report, digits_scene):
@@ -169,8 +169,8 @@ def test_sixty_classes_have_a_chip_each_and_cards_show_telling_columns(table, si
     names = table.page.locator(".columns th").all_inner_texts()
     assert set(names) <= {"length", "width", "height", "mass", "age", "depth"}
     values = [float(text) for text in table.page.locator(".columns td.number").all_inner_texts()]
-    places = [scene.looks.names.index(name) for name in names]
-    np.testing.assert_allclose(values, scene.looks.values[row, places], rtol=1e-3)
+    places = [scene.display.names.index(name) for name in names]
+    np.testing.assert_allclose(values, scene.display.values[row, places], rtol=1e-3)
     assert not table.wrong
 
 

@@ -59,11 +59,11 @@ def test_user_text_is_never_markup(nasty_scene):
 
 
 def test_thumbnails_are_on_sheets_in_order(digits_scene):
-    sheets = thumbnail_sheets(digits_scene.looks)
+    sheets = thumbnail_sheets(digits_scene.display)
     assert len(sheets) == 2
     sheet = np.asarray(Image.open(io.BytesIO(base64.b64decode(sheets[1]))).convert("L"))
     row = 1024 + 37
-    np.testing.assert_array_equal(sheet[8:16, 40:48], digits_scene.looks.thumbnails[row])
+    np.testing.assert_array_equal(sheet[8:16, 40:48], digits_scene.display.thumbnails[row])
 
 
 def test_large_whole_numbers_keep_their_digits(three_blobs):

@@ -11,7 +11,7 @@ from hopefold import HOPE, SHOPE
 from hopefold.baselines import LDA
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.evaluation import permutation_test
-from hopefold.report import looks, scene, words
+from hopefold.report import row_display, scene, words
 from hopefold.report.distance import far_from_all
 from hopefold.report.scene import make_scene, sample_rows
 
@@ -31,25 +31,25 @@ def test_a_scene_says_what_the_model_says(iris):
     np.testing.assert_array_equal(made.points, model.transform(X))
     np.testing.assert_array_equal(made.predicted, model.predict(X))
     np.testing.assert_allclose(made.shares, -np.sort(-model.predict_proba(X), axis=1))
-    assert made.judgement.error == pytest.approx(1 - model.score(X[1::2], y[1::2]))
-    assert made.judgement.n_new == made.confusion.sum() == 75
-    assert made.confusion.trace() == 75 - made.judgement.n_misclassified
+    assert made.scores.error == pytest.approx(1 - model.score(X[1::2], y[1::2]))
+    assert made.scores.n_new == made.confusion.sum() == 75
+    assert made.confusion.trace() == 75 - made.scores.n_misclassified
 
 
 def test_the_held_out_error_is_compared_with_naming_the_commonest_class(blobs_model, three_blobs):
     X, y = three_blobs
-    found = make_scene(blobs_model, X, y, training=NEW).judgement
+    found = make_scene(blobs_model, X, y, training=NEW).scores
     assert found.guess == pytest.approx(2 / 3)
     assert found.p_value < 1e-6
     shuffled = np.random.RandomState(0).permutation(y)
-    assert make_scene(blobs_model, X, shuffled, training=NEW).judgement.p_value > 0.001
+    assert make_scene(blobs_model, X, shuffled, training=NEW).scores.p_value > 0.001
 
 
 def test_neighbours_in_the_map_judge_a_row_without_itself(blobs_model, three_blobs):
     X, y = three_blobs
     alone = y.copy()
     alone[:1] = 1  # only itself would call it right
-    found = make_scene(blobs_model, X, alone, training=NEW).judgement
+    found = make_scene(blobs_model, X, alone, training=NEW).scores
     assert found.neighbors_error >= 1 / 90
 
 
@@ -58,7 +58,7 @@ def test_labels_that_the_model_does_not_know_are_mistakes(blobs_model, three_blo
     made = make_scene(blobs_model, X, np.where(y == 2, 7, y), training=NEW)
     assert made.classes == ("0", "1", "2", "7")
     assert made.confusion[3].sum() == 30
-    assert made.judgement.error >= 1 / 3
+    assert made.scores.error >= 1 / 3
 
 
 def test_a_row_far_from_all_is_marked_and_no_other(blobs_model, three_blobs):
@@ -87,8 +87,8 @@ def test_csr_rows_give_the_scene_of_dense_ones(sparse_rows):
     model = HOPE(order=2, max_epochs=3, n_factors=8, random_state=0).fit(X, y)
     thin, thick = (make_scene(model, these, y) for these in (X, X.toarray()))
     np.testing.assert_allclose(thin.points, thick.points, atol=1e-5)
-    assert thin.looks.names == thick.looks.names
-    np.testing.assert_allclose(thin.looks.values, thick.looks.values)
+    assert thin.display.names == thick.display.names
+    np.testing.assert_allclose(thin.display.values, thick.display.values)
     assert sparse.issparse(X)
 
 
@@ -97,28 +97,28 @@ def test_the_most_telling_column_is_the_one_that_differs_between_classes():
     y = np.arange(200) % 2
     X = random.normal(size=(200, 12))
     X[:, 5] += 3 * y
-    found = looks.find_telling_columns(X, y, np.arange(200), None, tuple("abcdefghijkl"))
+    found = row_display.find_separating_columns(X, y, np.arange(200), None, tuple("abcdefghijkl"))
     assert found.names[0] == "f"
     between = X[y == 1, 5].mean() - X[y == 0, 5].mean()
-    assert found.telling[0] == pytest.approx((between / 2) ** 2 / X[:, 5].var())
-    assert len(found.names) == looks.N_COLUMNS
+    assert found.separation[0] == pytest.approx((between / 2) ** 2 / X[:, 5].var())
+    assert len(found.names) == row_display.N_COLUMNS
 
 
 def test_dark_images_with_light_strokes_are_shown_as_ink_on_paper():
     X = np.zeros((4, 16))
     X[:, :3] = 1
-    images = looks.make_images(X, np.arange(4), X[:1], (4, 4))
+    images = row_display.make_images(X, np.arange(4), X[:1], (4, 4))
     assert images.is_ink
     assert (images.thumbnails.reshape(4, 16)[:, :3] == 0).all()
     assert (images.thumbnails.reshape(4, 16)[:, 3:] == 255).all()
-    photo = looks.make_images(1 - X, np.arange(4), None, (4, 4))
+    photo = row_display.make_images(1 - X, np.arange(4), None, (4, 4))
     assert not photo.is_ink
     assert (photo.thumbnails.reshape(4, 16)[:, :3] == 0).all()
 
 
 def test_large_images_become_small_thumbnails():
     X = np.random.RandomState(0).rand(3, 200 * 100)
-    images = looks.make_images(X, np.arange(3), None, (200, 100))
+    images = row_display.make_images(X, np.arange(3), None, (200, 100))
     assert images.thumbnails.shape == (3, 64, 32)
 
 
@@ -174,7 +174,7 @@ def test_rows_that_were_all_learned_from_give_the_error_of_the_fit(blobs_model, 
     X, y = three_blobs
     made = make_scene(blobs_model, X, y, training=np.ones(90, bool))
     first, *_, last = words.headlines(made)
-    assert made.judgement.error is None
+    assert made.scores.error is None
     assert first.value == words.percent(blobs_model.validation_error_)
     assert last.value == "Yes"  # all nine rows that were held out are judged right
     unknown = copy.copy(blobs_model)
@@ -187,10 +187,10 @@ def test_a_report_on_the_rows_of_the_fit_does_not_take_them_for_new(blobs_model,
     X, y = three_blobs
     made = make_scene(blobs_model, X, y)
     assert made.training.all()
-    assert made.judgement.share_learned == 1
+    assert made.scores.share_learned == 1
     assert "all rows given were learned from" in words.headlines(made)[0].notes[0]
     assert made.confusion.sum() == 90
-    assert make_scene(blobs_model, X + 0.1, y).judgement.n_new == 90
+    assert make_scene(blobs_model, X + 0.1, y).scores.n_new == 90
 
 
 def test_what_cannot_be_shown_is_refused(blobs_model, three_blobs, iris):

@@ -14,10 +14,9 @@ from hopefold.report.scene import make_scene
 from hopefold_bench.splits import data_folder
 
 MOST_BYTES = 25_000_000
-MOST_SECONDS = 5.0
 
-#: The quickest counts: the one least disturbed by whatever else the machine does.
-TRIES = 5
+#: CPU seconds of the page until a card is shown.
+MOST_SECONDS = 5.0
 
 
 @pytest.mark.skipif(
@@ -35,22 +34,12 @@ def test_seventy_thousand_images_make_a_small_page_that_is_soon_there(visit, tmp
     )
     write_report(scene, path)
     assert len(scene.points) == 70_000
-    assert scene.looks.thumbnails.shape == (70_000, 28, 28)
+    assert scene.display.thumbnails.shape == (70_000, 28, 28)
     assert path.stat().st_size < MOST_BYTES
 
-    seconds = []
-    for _ in range(TRIES):
-        page = visit(path)
-        page.hover(trace=4, point=1_000)
-        drawn, hovered = (
-            page.page.evaluate(script) / 1_000
-            for script in ("() => Number(map.dataset.ready)", "() => performance.now()")
-        )
-        assert not page.wrong
-        assert drawn < hovered
-        seconds.append(hovered)
-        page.page.context.close()
-        if hovered < MOST_SECONDS:
-            break
-    assert min(seconds) < MOST_SECONDS
-    print(f"{path.stat().st_size / 1e6:.1f} MB; a card after {seconds} s")
+    page = visit(path)
+    page.hover(trace=4, point=1_000)
+    seconds = page.cpu_seconds()
+    assert not page.wrong
+    assert 0 < seconds < MOST_SECONDS
+    print(f"{path.stat().st_size / 1e6:.1f} MB; a card after {seconds:.1f} s")

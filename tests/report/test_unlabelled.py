@@ -1,4 +1,4 @@
-"""Reports of maps that were learned without labels, with some of them, or with neighbours kept."""
+"""Reports of maps that were learned without labels, with some of them, or with neighbors kept."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ def text_of(scene):
 # -- without labels ---------------------------------------------------------------------------
 
 
-def test_labels_that_the_fit_never_saw_are_judged_by_neighbours(with_labels, unlabelled, rows):
+def test_labels_that_the_fit_never_saw_are_judged_by_neighbors(with_labels, unlabelled, rows):
     points = unlabelled.transform(rows[1])
-    found = with_labels.neighbours
+    found = with_labels.neighbor_scores
     assert found.error == left_out_error(points, rows[3])
     assert found.trust == pytest.approx(trustworthiness(unlabelled, rows[1], points))
     assert found.held_out == unlabelled.trustworthiness_
-    assert with_labels.judgement is None
+    assert with_labels.scores is None
 
 
 def test_new_rows_are_judged_by_those_learned_from_where_both_are_there(unlabelled, rows):
     X, X_new, y, y_new = rows
     both = np.concatenate([X, X_new]), np.concatenate([y, y_new])
-    found = make_scene(unlabelled, *both, training=np.arange(500) < 400).neighbours
+    found = make_scene(unlabelled, *both, training=np.arange(500) < 400).neighbor_scores
     points = unlabelled.transform(both[0])
     assert found.error == knn_error(points[:400], y, points[400:], y_new)
-    assert (found.n_judged, found.by_learned) == (100, True)
+    assert (found.n_scored, found.by_learned) == (100, True)
 
 
 def test_the_page_says_that_labels_decided_nothing_and_claims_no_error(with_labels):
@@ -110,7 +110,7 @@ def test_landmarks_are_few_and_lie_where_the_model_has_them(with_labels, unlabel
     assert len(shown.points) <= 24 < shown.n_all == len(unlabelled.exemplars_)
     known = unlabelled.exemplar_embedding_.tolist()
     assert all(point in known for point in shown.points.tolist())
-    assert len(with_labels.looks.exemplars) == len(shown.points)
+    assert len(with_labels.display.exemplars) == len(shown.points)
 
 
 def test_columns_that_tell_parts_of_the_map_apart_are_shown():
@@ -118,7 +118,7 @@ def test_columns_that_tell_parts_of_the_map_apart_are_shown():
     X = random.normal(size=(200, 12)) * 0.1
     X[:, 5] += 5 * (np.arange(200) % 3)
     scene = make_scene(SHOPE(max_epochs=20, scale=None, **QUICK).fit(X), X)
-    assert scene.looks.names[0] == "column 5"
+    assert scene.display.names[0] == "column 5"
 
 
 def test_a_map_of_pairs_has_no_landmarks_and_a_page_all_the_same(rows):
@@ -133,7 +133,7 @@ def test_labels_that_are_not_there_are_no_labels(unlabelled, rows):
     labels[::2] = np.nan
     scene = make_scene(unlabelled, rows[1], labels)
     assert (scene.n_classes, scene.classes[-1], scene.unlabelled) == (10, "no label", 10)
-    assert scene.neighbours.n_judged == 50
+    assert scene.neighbor_scores.n_scored == 50
     assert scene.colours[-1] == UNLABELLED_COLOUR
 
 
@@ -159,9 +159,9 @@ def test_a_picture_without_labels_has_one_colour_and_no_names():
 def test_rows_without_a_label_are_drawn_and_not_judged(some_labels, half_known, rows):
     (model, partly), scene = some_labels, half_known
     assert (scene.true == scene.unlabelled).sum() == 200
-    assert scene.judgement.n_new == scene.confusion.sum() == 200
+    assert scene.scores.n_new == scene.confusion.sum() == 200
     error = np.mean(model.predict(rows[0])[1::2] != partly[1::2])
-    assert scene.judgement.error == pytest.approx(error)
+    assert scene.scores.error == pytest.approx(error)
     page = text_of(scene)
     assert "Rows without a label are grey" in page
     assert "64 columns and 10 classes; 200 of the rows have no label" in page
@@ -170,7 +170,7 @@ def test_rows_without_a_label_are_drawn_and_not_judged(some_labels, half_known, 
 def test_the_share_of_the_loss_and_the_trust_stand_beside_the_error(some_labels, rows):
     scene = make_scene(some_labels[0], rows[1], rows[3])
     value, share, *_ = headlines(scene)["Trustworthiness"]
-    assert share.startswith("60\u202f% of the loss preserves neighbours")
+    assert share.startswith("60\u202f% of the loss preserves neighbors")
     points = some_labels[0].transform(rows[1])
     assert value == f"{trustworthiness(some_labels[0], rows[1], points):.3f}"
     assert "Held-out error" in headlines(scene)
@@ -179,13 +179,13 @@ def test_the_share_of_the_loss_and_the_trust_stand_beside_the_error(some_labels,
 def test_trust_in_a_handful_of_held_out_rows_is_not_told(iris):
     model = SHOPE(max_epochs=1, **QUICK).fit(iris[0])  # 15 rows were held out
     assert model.trustworthiness_ is None
-    assert make_scene(model, iris[0]).neighbours.held_out is None
+    assert make_scene(model, iris[0]).neighbor_scores.held_out is None
 
 
 def test_a_map_by_classes_alone_says_nothing_of_neighbours(three_blobs):
     X, y = three_blobs
     scene = make_scene(SHOPE(max_epochs=1, **QUICK).fit(X, y), X, y)
-    assert scene.neighbours is None
+    assert scene.neighbor_scores is None
     assert "Trustworthiness" not in headlines(scene)
 
 
@@ -259,7 +259,7 @@ def test_rows_without_a_label_are_not_crossed(visits, half_known):
     seen = visits["some"]
     script = "() => document.getElementById('map')._fullData.map(trace => trace.x.length)"
     *points, crosses, _ = seen.page.evaluate(script)
-    assert (points[0], crosses) == (200, half_known.judgement.n_misclassified)
+    assert (points[0], crosses) == (200, half_known.scores.n_misclassified)
     seen.page.click("#legend button:last-child")
     assert seen.chosen() == "200 rows without a label"
     assert not seen.wrong

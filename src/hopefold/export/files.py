@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from hopefold.errors import UncheckedWarning
+from hopefold.errors import UncheckedWarning, warn
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.export import compiling, graph, source
 from hopefold.export.formula import formula_of
@@ -94,11 +93,10 @@ def to_c(model: SupervisedEmbedding, path: str | PathLike[str], data: Any = None
     content = source.to_text(formula).encode()
     compiler = compiling.find_compiler()
     if compiler is None:
-        warnings.warn(
+        warn(
             "no C compiler was found (cc, gcc, clang, or the one that CC names), so it was not "
             "checked that the file computes what the model does.",
             UncheckedWarning,
-            stacklevel=2,
         )
         return _write(path, content, None)
     with compiling.compiled(content, formula, compiler) as answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from scipy import sparse
 from hopefold.core.neighbors import nearest
 from hopefold.data import validation
 from hopefold.data.tables import Table, as_table
-from hopefold.errors import CannotExport, InvalidInput, RoundingWarning
+from hopefold.errors import CannotExport, InvalidInput, RoundingWarning, warn
 from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.export.formula import Formula
 
@@ -206,9 +205,8 @@ def _warn_of_rounding(
     lost = np.abs(exact - exact.astype(np.float32)).max(axis=0) * formula.scale.gain
     worst = int(lost.argmax())
     name = worst if formula.feature_names is None else repr(formula.feature_names[worst])
-    warnings.warn(
+    warn(
         f"an export takes float32, which rounds these rows so that points move by {share:.1e} of "
         f"the map's range, most by column {name}: fit with a constant subtracted from it.",
         RoundingWarning,
-        stacklevel=4,
     )

@@ -11,9 +11,9 @@ import numpy as np
 from PIL import Image
 
 from hopefold.report.backdrop import Backdrop
-from hopefold.report.forces import Forces
-from hopefold.report.looks import Columns, Images
+from hopefold.report.row_display import Columns, Images
 from hopefold.report.scene import Scene
+from hopefold.report.top_interactions import TopInteractions
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -63,9 +63,9 @@ def payload(scene: Scene) -> dict[str, Any]:
         "frame": [low.tolist(), high.tolist()],
         "backdrop": _backdrop(scene),
         "exemplars": _exemplars(scene, code),
-        "forces": _forces(scene.forces) if scene.forces else None,
-        "columns": _columns(scene.looks) if isinstance(scene.looks, Columns) else None,
-        "images": _images(scene.looks) if isinstance(scene.looks, Images) else None,
+        "interactions": _interactions(scene.interactions) if scene.interactions else None,
+        "columns": _columns(scene.display) if isinstance(scene.display, Columns) else None,
+        "images": _images(scene.display) if isinstance(scene.display, Images) else None,
     }
 
 
@@ -85,9 +85,9 @@ def image_uri(pixels: ndarray) -> str:
     return f"data:image/webp;base64,{_webp(Image.fromarray(pixels))}"
 
 
-def thumbnail_sheets(looks: Images) -> list[str]:
+def thumbnail_sheets(display: Images) -> list[str]:
     """Return thumbnails, row by row, on sheets of equal width: WebP in base64."""
-    images = looks.thumbnails
+    images = display.thumbnails
     if images.size > MANY_PIXELS:
         images = (images // 16) * 17
     _, height, width = images.shape
@@ -152,20 +152,20 @@ def _columns(columns: Columns) -> dict[str, Any]:
     large = np.abs(columns.values).max(initial=0) >= 2**24
     return {
         "names": columns.names,
-        "telling": columns.telling.tolist(),
+        "separation": columns.separation.tolist(),
         "mean": columns.mean.tolist(),
         "deviation": columns.deviation.tolist(),
         "values": array(columns.values, np.float64 if large else np.float32),
     }
 
 
-def _forces(forces: Forces) -> dict[str, Any]:
+def _interactions(interactions: TopInteractions) -> dict[str, Any]:
     return {
-        "names": forces.names,
-        "n_own": forces.own.shape[1],
-        "rows": array(forces.rows, np.uint32),
-        "own": array(forces.own, np.uint8),
-        "moves": array(forces.moves, np.float32),
+        "names": interactions.names,
+        "n_own": interactions.own.shape[1],
+        "rows": array(interactions.rows, np.uint32),
+        "own": array(interactions.own, np.uint8),
+        "moves": array(interactions.moves, np.float32),
     }
 
 

@@ -16,8 +16,8 @@ from hopefold.errors import MissingPackage
 from hopefold.persistence.store import write_atomically
 from hopefold.report import words
 from hopefold.report.curves import HEIGHT, WIDTH, training_curves
-from hopefold.report.looks import Columns, Images
 from hopefold.report.payload import image_uri, thumbnail_sheets, to_json
+from hopefold.report.row_display import Columns, Images
 from hopefold.report.scene import Scene
 
 PAGE = files("hopefold.report") / "page"
@@ -29,7 +29,7 @@ SCRIPTS = ("scene", "pictures", "marks", "map", "card", "chosen", "controls", "s
 MOST_NUMBERED = 24
 
 #: Maximum number of products in the panel, and of exemplars or landmarks with lines.
-N_FORCES = 12
+N_INTERACTIONS = 12
 MOST_PICTURES, N_LANDMARKS = 12, 6
 
 #: Number of confusions that are listed next to the matrix.
@@ -76,11 +76,11 @@ def render(scene: Scene) -> str:
         style=_read("style.css"),
         scripts=scripts,
         data=to_json(scene),
-        sheets=thumbnail_sheets(scene.looks) if isinstance(scene.looks, Images) else [],
+        sheets=thumbnail_sheets(scene.display) if isinstance(scene.display, Images) else [],
         colours=scene.colours,
-        named=scene.judgement is not None,
+        named=scene.scores is not None,
         gallery=list(_gallery(scene)),
-        forces=_forces(scene),
+        interactions=_interactions(scene),
         pixels=list(_pixel_pictures(scene)),
         confusions=_confusions(scene),
         numbered=scene.n_classes <= MOST_NUMBERED,
@@ -126,20 +126,20 @@ class Portrait:
 def _gallery(scene: Scene) -> Iterator[Portrait]:
     if scene.exemplars is None:
         return
-    looks: Any = scene.looks
+    display: Any = scene.display
     codes = scene.exemplars.codes
     order = range(len(scene.exemplars.points))
     for number in order if codes is None else codes.argsort(kind="stable").tolist():
         image, values = "", tuple[str, ...]()
-        if isinstance(looks, Columns) and looks.exemplar_values is not None:
-            values = tuple(words.plain(value) for value in looks.exemplar_values[number])
-        elif isinstance(looks, Images) and looks.exemplars is not None:
-            image = image_uri(looks.exemplars[number])
+        if isinstance(display, Columns) and display.exemplar_values is not None:
+            values = tuple(words.plain(value) for value in display.exemplar_values[number])
+        elif isinstance(display, Images) and display.exemplars is not None:
+            image = image_uri(display.exemplars[number])
         yield Portrait(number, None if codes is None else int(codes[number]), image, values)
 
 
 @dataclass(frozen=True)
-class Force:
+class InteractionRow:
     """A product of features in the panel, and the two classes that it moves farthest apart."""
 
     name: str
@@ -149,8 +149,8 @@ class Force:
     high: int
 
 
-def _forces(scene: Scene) -> list[Force]:
-    found = scene.forces
+def _interactions(scene: Scene) -> list[InteractionRow]:
+    found = scene.interactions
     if found is None or not len(found.names) or not found.deviations[0] > 0:
         return []
     shares = found.deviations / found.deviations[0]
@@ -160,14 +160,14 @@ def _forces(scene: Scene) -> list[Force]:
     ):  # rows without a label are not a class
         shifts = shifts[:, : scene.n_classes]
     return [
-        Force(
+        InteractionRow(
             found.names[place],
             f"{found.deviations[place]:.2g}",
             float(shares[place]),
             int(np.nanargmin(shifts[place])),
             int(np.nanargmax(shifts[place])),
         )
-        for place in range(min(N_FORCES, len(shares)))
+        for place in range(min(N_INTERACTIONS, len(shares)))
     ]
 
 
@@ -185,15 +185,15 @@ class PixelPicture:
 
 def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
     """Yield the weights of pixels, then the first exemplar of each class, or some landmarks."""
-    looks, found = scene.looks, scene.forces
-    if found is None or found.importances is None or not isinstance(looks, Images):
+    display, found = scene.display, scene.interactions
+    if found is None or found.importances is None or not isinstance(display, Images):
         return
-    height, width = looks.shape
+    height, width = display.shape
     stroke = max(height, width) / 60
-    weights = found.importances.reshape(looks.shape) / found.importances.max()
+    weights = found.importances.reshape(display.shape) / found.importances.max()
     blue = np.rint(255 - np.multiply.outer(weights, [219, 151, 87])).astype(np.uint8)
     yield PixelPicture("weight of pixels", image_uri(blue), width, height, stroke, ())
-    if looks.exemplars is None or scene.exemplars is None:
+    if display.exemplars is None or scene.exemplars is None:
         return
     lines = tuple(
         (one % width + 0.5, one // width + 0.5, other % width + 0.5, other // width + 0.5, share**2)
@@ -201,13 +201,13 @@ def _pixel_pictures(scene: Scene) -> Iterator[PixelPicture]:
     )
     codes = scene.exemplars.codes
     if codes is None:
-        some = range(min(N_LANDMARKS, len(looks.exemplars)))
+        some = range(min(N_LANDMARKS, len(display.exemplars)))
         names = {f"landmark {number + 1}": number for number in some}
     else:
         first = {code: np.flatnonzero(codes == code)[0] for code in np.unique(codes).tolist()}
         names = {scene.classes[code]: int(number) for code, number in first.items()}
     for name, number in list(names.items())[:MOST_PICTURES]:
-        image = image_uri(looks.exemplars[number])
+        image = image_uri(display.exemplars[number])
         yield PixelPicture(name, image, width, height, stroke, lines)
 
 

@@ -19,19 +19,19 @@ from hopefold.estimators.base import SupervisedEmbedding
 from hopefold.evaluation import PermutationTest, share_learned
 from hopefold.report.backdrop import Backdrop, make_backdrop
 from hopefold.report.distance import far_from_all
-from hopefold.report.forces import Forces, find_forces, n_layers_of
 from hopefold.report.frame import closest_frame
-from hopefold.report.given import (
+from hopefold.report.inputs import (
     check_names,
     check_rows_and_labels,
     check_training,
     codes_of,
-    quietly,
+    without_warnings,
 )
-from hopefold.report.judgement import Judgement, Neighbours, judge, look_around
 from hopefold.report.landmarks import choose_landmarks, parts_of_map
-from hopefold.report.looks import Looks, look_at
 from hopefold.report.palette import PALETTE, UNLABELLED_COLOUR, class_colours
+from hopefold.report.row_display import RowDisplay, make_display
+from hopefold.report.scores import NeighborScores, Scores, score_neighbors, score_predictions
+from hopefold.report.top_interactions import TopInteractions, find_top_interactions, n_layers_of
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -68,8 +68,8 @@ class Scene:
     were: rows are true classes, columns predicted ones. Rows without a label have the code
     ``unlabelled``, the last one; it is ``None`` if there are none.
 
-    For a model that was learned without labels, all this is ``None``, and so is ``judgement``.
-    ``neighbours`` is set if structure was preserved.
+    For a model that was learned without labels, all this is ``None``, and so is ``scores``.
+    ``neighbor_scores`` is set if structure was preserved.
     """
 
     title: str
@@ -89,15 +89,15 @@ class Scene:
     shares: ndarray | None
     training: ndarray
     far: ndarray
-    looks: Looks
-    forces: Forces | None
+    display: RowDisplay
+    interactions: TopInteractions | None
     n_layers: int
     exemplars: Exemplars | None
     frame: tuple[ndarray, ndarray]
     backdrop: Backdrop
     confusion: ndarray | None
-    judgement: Judgement | None
-    neighbours: Neighbours | None
+    scores: Scores | None
+    neighbor_scores: NeighborScores | None
     history: tuple[dict[str, Any], ...]
     epochs_kept: int
     settings: dict[str, str]
@@ -185,7 +185,7 @@ def make_scene(
         numbered = [f"column {number}" for number in range(X.shape[1])]
         names = tuple(map(str, getattr(model, "feature_names_in_", numbered)))
 
-    points = quietly(model.transform, X)
+    points = without_warnings(model.transform, X)
     classes, true, unlabelled = codes_of(model.classes_, y, labelled)
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
     verdict = _evaluate_rows(model, points, true, labelled, training, shown, permutation, share)
@@ -212,13 +212,15 @@ def make_scene(
         unlabelled=unlabelled,
         training=training[shown],
         far=far_from_all(model, rows, points, training)[shown],
-        looks=look_at(X, true if parts is None else parts, shown, pictured, names, shape),
-        forces=quietly(find_forces, model, X, true, shown, misclassified, names, shape),
+        display=make_display(X, true if parts is None else parts, shown, pictured, names, shape),
+        interactions=without_warnings(
+            find_top_interactions, model, X, true, shown, misclassified, names, shape
+        ),
         n_layers=n_layers_of(model),
         exemplars=exemplars,
         frame=(low, high),
         backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(labelled)),
-        neighbours=look_around(model, X, points, true, labelled, training, share),
+        neighbor_scores=score_neighbors(model, X, points, true, labelled, training, share),
         history=tuple(model.history_),
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
@@ -239,7 +241,7 @@ def _evaluate_rows(
     share: float | None,
 ) -> dict[str, Any]:
     """Return the evaluation of predicted classes; empty if the model has no classes."""
-    said = ("predicted", "leading", "shares", "confusion", "judgement")
+    said = ("predicted", "leading", "shares", "confusion", "scores")
     if not len(model.classes_):
         if permutation is not None:
             raise InvalidParameter(
@@ -257,7 +259,7 @@ def _evaluate_rows(
         "leading": leading[shown],
         "shares": shares[shown],
         "confusion": count_pairs(true[judged], predicted[judged], n_classes),
-        "judgement": judge(model, *some, permutation, share),
+        "scores": score_predictions(model, *some, permutation, share),
     }
 
 

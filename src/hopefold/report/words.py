@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hopefold.fitting.chance import CHANCE
-from hopefold.report.judgement import N_NEIGHBORS, Judgement, Neighbours
 from hopefold.report.scene import Scene
+from hopefold.report.scores import N_NEIGHBORS, NeighborScores, Scores
 from hopefold.report.titles import title
 
 #: A larger share of rows is shown as all of them: it is estimated from a few.
@@ -29,13 +29,13 @@ class Headline:
 
 def headlines(scene: Scene) -> list[Headline]:
     """Return the figures at the top."""
-    found, around = scene.judgement, scene.neighbours
+    found, around = scene.scores, scene.neighbor_scores
     if found is None:
         return [] if around is None else without_labels(around)
     return [
         _error(found),
         _by_exemplars(scene, found),
-        *([] if around is None else [kept_neighbours(around)]),
+        *([] if around is None else [kept_neighbors(around)]),
         _compression(found),
         _speed_up(found),
         _verdict(found),
@@ -47,7 +47,7 @@ def summary(scene: Scene) -> str:
     size = f"{title(scene.method)} map of {count(scene.n_rows, 'row')}"
     columns = count(scene.n_features, "column")
     some = f"; {scene.n_unlabelled:,} of the rows have no label" if scene.n_unlabelled else ""
-    if scene.judgement is not None:
+    if scene.scores is not None:
         return f"{size}, {columns} and {count(scene.n_classes, 'class', 'classes')}{some}"
     if not scene.n_classes:
         return f"{size} and {columns}, learned without labels"
@@ -58,7 +58,7 @@ def summary(scene: Scene) -> str:
 def caption(scene: Scene) -> str:
     """Describe points and colors."""
     grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
-    if scene.judgement is not None:
+    if scene.scores is not None:
         guessed = (
             f"{grey[:-1]}: their positions follow the predicted class, right or wrong."
             if grey
@@ -103,7 +103,7 @@ def absent(scene: Scene) -> str:
     )
 
 
-def forces(scene: Scene) -> str:
+def interactions(scene: Scene) -> str:
     """Describe the panel of feature interactions."""
     what = "The map is a sum of products of columns"
     if scene.method == "SHOPE":
@@ -114,7 +114,7 @@ def forces(scene: Scene) -> str:
     )
 
 
-def no_forces(scene: Scene) -> str:
+def no_interactions(scene: Scene) -> str:
     """Explain why there is no panel of feature interactions for a map of several layers."""
     return (
         f"This map has {scene.n_layers} high-order layers, one on the other. Products of columns "
@@ -127,9 +127,7 @@ def _apart(scene: Scene) -> str:
     if scene.n_classes < 2:
         return ""
     classes = (
-        "classes"
-        if scene.judgement is not None
-        else "of the labels, which were not used in the fit,"
+        "classes" if scene.scores is not None else "of the labels, which were not used in the fit,"
     )
     return f", and which two {classes} they move farthest apart"
 
@@ -165,7 +163,7 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
 
 
-def _error(found: Judgement) -> Headline:
+def _error(found: Scores) -> Headline:
     held_out = found.validation_error
     if found.error is None:
         value = "–" if held_out is None else percent(held_out)
@@ -181,7 +179,7 @@ def _error(found: Judgement) -> Headline:
     return Headline("Held-out error", value, tuple(notes))
 
 
-def without_labels(found: Neighbours) -> list[Headline]:
+def without_labels(found: NeighborScores) -> list[Headline]:
     """Return the figures of a map that was learned without labels."""
     learned = ["no label was used"]
     if found.share_learned:
@@ -189,7 +187,7 @@ def without_labels(found: Neighbours) -> list[Headline]:
         learned.append(f"{share} rows given are among them")
     elif found.share_learned is not None:
         learned.append("the rows given are new")
-    judged = [] if found.error is None or found.guess is None else [_by_neighbours(found)]
+    judged = [] if found.error is None or found.guess is None else [_by_neighbors(found)]
     kept = (f"what places a row in the map, for {size(found.baseline.bytes)} of rows",)
     return [
         Headline("Trustworthiness", _trust(found.trust), _of_trust(found)),
@@ -199,15 +197,15 @@ def without_labels(found: Neighbours) -> list[Headline]:
     ]
 
 
-def _by_neighbours(found: Neighbours) -> Headline:
+def _by_neighbors(found: NeighborScores) -> Headline:
     assert found.error is not None
     assert found.guess is not None
     by = "those learned from" if found.by_learned else "the others"
     return Headline(
-        "Labels, by 5 neighbours",
+        "Labels, by 5 neighbors",
         percent(found.error),
         (
-            f"misclassified of {count(found.n_judged, 'row')}, each classified by the "
+            f"misclassified of {count(found.n_scored, 'row')}, each classified by the "
             f"{N_NEIGHBORS} nearest of {by} in the map",
             "no held-out error, as the fit never saw the labels",
             f"predicting the most common label: {percent(found.guess)} misclassified",
@@ -215,10 +213,10 @@ def _by_neighbours(found: Neighbours) -> Headline:
     )
 
 
-def kept_neighbours(found: Neighbours) -> Headline:
+def kept_neighbors(found: NeighborScores) -> Headline:
     """Return the figure of neighbors for a map that was learned with labels, too."""
     share = f"{100 * found.share:.3g}{NARROW}%"
-    asked = f"{share} of the loss preserves neighbours, the rest separates classes"
+    asked = f"{share} of the loss preserves neighbors, the rest separates classes"
     return Headline("Trustworthiness", _trust(found.trust), (asked, *_of_trust(found)))
 
 
@@ -226,16 +224,14 @@ def _trust(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _of_trust(found: Neighbours) -> tuple[str, ...]:
-    notes = [
-        "whether neighbours in the map are neighbours in the columns: 1 is best, 0.5 is chance"
-    ]
+def _of_trust(found: NeighborScores) -> tuple[str, ...]:
+    notes = ["whether neighbors in the map are neighbors in the columns: 1 is best, 0.5 is chance"]
     if found.held_out is not None:
         notes.append(f"{_trust(found.held_out)} of rows held out in the fit, among themselves")
     return tuple(notes)
 
 
-def _by_exemplars(scene: Scene, found: Judgement) -> Headline:
+def _by_exemplars(scene: Scene, found: Scores) -> Headline:
     notes = []
     if scene.exemplars is None:
         name = "Classified by training points"
@@ -251,7 +247,7 @@ def _by_exemplars(scene: Scene, found: Judgement) -> Headline:
     return Headline(name, "–" if found.error is None else percent(found.error), tuple(notes))
 
 
-def _compression(found: Judgement) -> Headline:
+def _compression(found: Scores) -> Headline:
     rows = found.baseline.rows / found.kept.rows
     smaller = found.baseline.bytes / found.kept.bytes
     return Headline(
@@ -265,7 +261,7 @@ def _compression(found: Judgement) -> Headline:
     )
 
 
-def _speed_up(found: Judgement) -> Headline:
+def _speed_up(found: Scores) -> Headline:
     search, whole = found.speed_up
     return Headline(
         "Speed-up over k-NN",
@@ -283,7 +279,7 @@ def _more(factor: float, more: str, less: str) -> str:
     return f"{times(factor)} {more}" if factor >= 1 else f"{times(1 / factor)} {less}"
 
 
-def _verdict(found: Judgement) -> Headline:
+def _verdict(found: Scores) -> Headline:
     notes = []
     if found.p_value is None or found.guess is None:
         value = "Not known"
@@ -298,14 +294,14 @@ def _verdict(found: Judgement) -> Headline:
     return Headline("Better than guessing?", value, tuple(notes))
 
 
-def judged(found: Judgement) -> str:
+def judged(found: Scores) -> str:
     """Describe the rows of the confusion matrix."""
     if not found.n_new:
         return "that were learned from"
     return "not learned from" if found.knows_training else "given"
 
 
-def permutation_words(found: Judgement) -> str:
+def permutation_words(found: Scores) -> str:
     """Describe the result of the permutation test, or that it was not run."""
     test = found.permutation
     if test is None:

@@ -145,7 +145,7 @@ def _draw(
 ) -> None:
     from hopefold.data.validation import check_pixels
     from hopefold.explain.explainer import Explainer
-    from hopefold.report import drivers
+    from hopefold.report import interaction_figures
 
     if shape is not None:
         check_pixels(shape, fitted.n_features_in_)
@@ -157,9 +157,9 @@ def _draw(
     pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
     if shape is None or pairs is None:
         names = _names(fitted) or Explainer(fitted).feature_names()
-        figure = drivers.draw_interactions(found, pairs, names)
+        figure = interaction_figures.draw_interactions(found, pairs, names)
     else:
-        figure = drivers.draw_pixel_pairs(
+        figure = interaction_figures.draw_pixel_pairs(
             fitted.feature_importances_, pairs, fitted.exemplars_, fitted.exemplar_labels_, shape
         )
     outputs.write_figure(output, figure)

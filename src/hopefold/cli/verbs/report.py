@@ -88,13 +88,13 @@ def _report_command(model: Path, data: Path, label: str | None, output: Path) ->
 
 def _print_notes(scene: Scene) -> None:
     """Print whether the rows are training rows, and whether the fit has seen the labels."""
-    judged = scene.judgement or scene.neighbours
+    judged = scene.scores or scene.neighbor_scores
     if judged is not None and judged.share_learned:
         end = "."
-        if scene.judgement is not None:
+        if scene.scores is not None:
             end = ": the error shown is that of the rows held out in the fit."
         shown.print_line(f"About {judged.share_learned:.0%} of these rows are training rows{end}")
-    if scene.judgement is None and not scene.n_classes:
+    if scene.scores is None and not scene.n_classes:
         shown.print_line("No labels are known: --label COLUMN colours the map by a column.")
-    elif scene.judgement is None:
+    elif scene.scores is None:
         shown.print_line("The colours are labels that were not used in the fit.")

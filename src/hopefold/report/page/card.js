@@ -14,7 +14,7 @@ function showCard(row) {
     hasLabels && makeLabels(row),
     predicts && makeShares(row),
     scene.columns && makeValues(row),
-    scene.forces && makeForces(row),
+    scene.interactions && makeInteractions(row),
     exemplars && makeNearestExemplar(row),
     makeNeighbors(neighbors),
   ].filter(part => part));
@@ -69,11 +69,11 @@ function makeShares(row) {
 
 // The columns in which the row is unusual, and which tell classes apart.
 function makeValues(row) {
-  const { names, telling, mean, deviation, values } = scene.columns;
+  const { names, separation, mean, deviation, values } = scene.columns;
   const entries = names.map((name, column) => {
     const value = values[row * names.length + column];
     const away = deviation[column] > 0 ? (value - mean[column]) / deviation[column] : 0;
-    return { name, value, away, weight: telling[column] * Math.abs(away), column };
+    return { name, value, away, weight: separation[column] * Math.abs(away), column };
   });
   entries.sort((one, other) => other.weight - one.weight);
   const table = make("table", { class: "columns" });
@@ -89,8 +89,8 @@ function makeValues(row) {
 }
 
 // The row's largest terms, each with an arrow: where it moves the row in the map, and how far.
-function makeForces(row) {
-  const { names, n_own, rows, own, moves } = scene.forces;
+function makeInteractions(row) {
+  const { names, n_own, rows, own, moves } = scene.interactions;
   const place = placeOf(rows, row);
   if (place < 0) return null;
   const table = make("table", { class: "terms" });
@@ -103,7 +103,7 @@ function makeForces(row) {
       make("td", { class: "number", text: asNumber(Number(Math.hypot(x, y).toPrecision(2))) }),
       make("td", { class: "arrow" }, make("i", { style: { "--turn": turn }, text: "→" }))));
   }
-  return make("div", { class: "near forces" }, make("h4", { text: "What moves it from the mean row" }), table);
+  return make("div", { class: "near interactions" }, make("h4", { text: "What moves it from the mean row" }), table);
 }
 
 // Where a number is in an ascending array, or -1.
@@ -131,11 +131,11 @@ function makeNeighbors(rows) {
   for (const row of rows) {
     const words = hasLabels ? `${idOf(row)}, ${scene.classes[scene.true[row]]}` : idOf(row);
     const swatch = hasLabels && make("i", { class: "swatch", style: { "--c": scene.colours[scene.true[row]] } });
-    const looks = scene.images
+    const display = scene.images
       ? [makeThumbnail(row, 40), swatch]
       : [hasLabels && makeLabel(scene.true[row]), make("span", { class: "quiet", text: idOf(row) })];
     list.append(make("li", {},
-      makeButton("", () => focusRow(row), { title: words, "aria-label": `Row ${words}` }, ...looks)));
+      makeButton("", () => focusRow(row), { title: words, "aria-label": `Row ${words}` }, ...display)));
   }
   return make("div", { class: "near" }, make("h4", { text: "Nearest rows" }), list);
 }

@@ -1,5 +1,5 @@
 // What is drawn over and under the points. Over them: names of classes, the row in focus, lines to
-// its neighbours. Under them: the regions of the classes, of an exemplar, the density of all rows.
+// its neighbors. Under them: the regions of the classes, of an exemplar, the density of all rows.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LABEL_HEIGHT = 18;

@@ -18,8 +18,8 @@ for (const name of ["x", "y", "true", "predicted", "leading", "shares", "flags"]
 }
 scene.numbers = scene.numbers && decode(scene.numbers);
 if (scene.columns) scene.columns.values = decode(scene.columns.values);
-if (scene.forces) {
-  for (const name of ["rows", "own", "moves"]) scene.forces[name] = decode(scene.forces[name]);
+if (scene.interactions) {
+  for (const name of ["rows", "own", "moves"]) scene.interactions[name] = decode(scene.interactions[name]);
 }
 const exemplars = scene.exemplars;
 if (exemplars) {

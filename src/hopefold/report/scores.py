@@ -31,7 +31,7 @@ N_NEIGHBORS = 5
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Scores:
     """The accuracy of a map, and its savings.
 
     ``error`` is that of the ``n_new`` rows that were not learned from, judged by the model's
@@ -62,12 +62,12 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighborScores:
     """How well a map preserves neighbors, if it was fitted to.
 
     ``share`` is that of the loss which asked for it. ``trust`` is the trustworthiness of the rows
     given, ``held_out`` that of rows held out in the fit. For a map without labels, ``error`` is
-    that of five neighbours in it about labels that the fit never saw, and ``guess`` that of naming
+    that of five neighbors in it about labels that the fit never saw, and ``guess`` that of naming
     the commonest of these; ``kept`` is what is needed to place a row, and ``baseline`` the rows.
     """
 
@@ -76,7 +76,7 @@ class Neighbours:
     held_out: float | None
     error: float | None
     guess: float | None
-    n_judged: int
+    n_scored: int
     by_learned: bool
     n_learned: int
     kept: Kept
@@ -84,7 +84,7 @@ class Neighbours:
     share_learned: float | None
 
 
-def look_around(
+def score_neighbors(
     model: SupervisedEmbedding,
     X: Any,
     points: ndarray,
@@ -92,7 +92,7 @@ def look_around(
     labelled: ndarray,
     training: ndarray,
     share_learned: float | None = None,
-) -> Neighbours | None:
+) -> NeighborScores | None:
     """Return the evaluation of neighbors in the map; ``None`` if structure was not preserved."""
     share = float(getattr(model, "structure_", 0))
     if not share and len(model.classes_):
@@ -106,13 +106,13 @@ def look_around(
         judged = labelled & ~training if by_learned else labelled
         guess = float(1 - np.bincount(true[judged]).max() / judged.sum())
     n_learned = model.n_rows_ or len(points)
-    return Neighbours(
+    return NeighborScores(
         share=share,
         trust=trustworthiness(model, X, points),
         held_out=model.trustworthiness_,
         error=error,
         guess=guess,
-        n_judged=int(judged.sum()),
+        n_scored=int(judged.sum()),
         by_learned=by_learned,
         n_learned=n_learned,
         kept=kept_by_model(model),
@@ -121,7 +121,7 @@ def look_around(
     )
 
 
-def judge(
+def score_predictions(
     model: SupervisedEmbedding,
     points: ndarray,
     true: ndarray,
@@ -129,13 +129,13 @@ def judge(
     training: ndarray,
     permutation: PermutationTest | None = None,
     share_learned: float | None = None,
-) -> Judgement:
+) -> Scores:
     """Compare the predictions of a model with the labels."""
     new = ~training
     n_new, n_misclassified = int(new.sum()), int((true != predicted)[new].sum())
     n_learned = _n_labelled(model, true)  # k-NN can only use labeled rows
     guess, p_value = _against_guessing(model, true, n_misclassified, new)
-    return Judgement(
+    return Scores(
         n_new=n_new,
         n_misclassified=n_misclassified,
         error=n_misclassified / n_new if n_new else None,
@@ -162,15 +162,15 @@ def _against_guessing(
     If no row is new, the errors are those on the rows held out in the fit, in its last epochs,
     since the error of the epoch that was kept is optimistically biased.
     """
-    n_judged = int(new.sum())
-    if not n_judged:
+    n_scored = int(new.sum())
+    if not n_scored:
         if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
             return None, None
-        n_judged = round(model.settings_["validation_fraction"] * _n_labelled(model, true))
-        n_misclassified = round(Run(model.n_iter_, model.history_).late_error * n_judged)
+        n_scored = round(model.settings_["validation_fraction"] * _n_labelled(model, true))
+        n_misclassified = round(Run(model.n_iter_, model.history_).late_error * n_scored)
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())
-    return guess, float(bdtr(n_misclassified, n_judged, guess))
+    return guess, float(bdtr(n_misclassified, n_scored, guess))
 
 
 def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:

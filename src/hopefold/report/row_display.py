@@ -27,11 +27,11 @@ CHUNK = 4_096
 class Columns:
     """The most discriminative columns and their values, in the original units.
 
-    ``telling`` is the share of a column's variance that lies between the classes.
+    ``separation`` is the share of a column's variance that lies between the classes.
     """
 
     names: tuple[str, ...]
-    telling: ndarray
+    separation: ndarray
     mean: ndarray
     deviation: ndarray
     values: ndarray
@@ -48,34 +48,34 @@ class Images:
     shape: tuple[int, int]
 
 
-Looks = Columns | Images
+RowDisplay = Columns | Images
 
 
-def look_at(
+def make_display(
     X: Any,
     codes: ndarray,
     shown: ndarray,
     exemplars: ndarray | None,
     names: tuple[str, ...],
     image_shape: tuple[int, int] | None,
-) -> Looks:
+) -> RowDisplay:
     """Return images if their shape is known, else columns."""
     if image_shape is None:
-        return find_telling_columns(X, codes, shown, exemplars, names)
+        return find_separating_columns(X, codes, shown, exemplars, names)
     return make_images(X, shown, exemplars, image_shape)
 
 
-def find_telling_columns(
+def find_separating_columns(
     X: Any, codes: ndarray, shown: ndarray, exemplars: ndarray | None, names: tuple[str, ...]
 ) -> Columns:
     """Return the columns with the largest share of variance between classes, in that order."""
-    mean, deviation, telling = _variances(X, codes)
-    chosen = np.argsort(-telling, kind="stable")[:N_COLUMNS]
+    mean, deviation, separation = _variances(X, codes)
+    chosen = np.argsort(-separation, kind="stable")[:N_COLUMNS]
     values = X[:, chosen]
     values = values.toarray() if sparse.issparse(values) else values
     return Columns(
         names=tuple(names[column] for column in chosen),
-        telling=telling[chosen],
+        separation=separation[chosen],
         mean=mean[chosen],
         deviation=deviation[chosen],
         values=values[shown],
@@ -96,8 +96,8 @@ def _variances(X: Any, codes: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         squares += np.square(away).sum(axis=0)
         np.add.at(sums, codes[some], away)
     between = (np.square(sums) / np.maximum(counts, 1)[:, None]).sum(axis=0)
-    telling = np.divide(between, squares, out=np.zeros_like(squares), where=squares > 0)
-    return mean, np.sqrt(squares / n_rows), telling
+    separation = np.divide(between, squares, out=np.zeros_like(squares), where=squares > 0)
+    return mean, np.sqrt(squares / n_rows), separation
 
 
 def make_images(

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from hopefold import HOPE, SHOPE
 from hopefold.baselines import LDA
-from hopefold.report import forces, render
+from hopefold.report import render, top_interactions
 from hopefold.report.scene import make_scene
 
 
@@ -26,13 +26,13 @@ def scene(rows):
 
 
 def test_the_panel_names_the_product_that_makes_the_classes_first(scene):
-    assert scene.forces.names[0] == "height × width"
+    assert scene.interactions.names[0] == "height × width"
     panel = render.render(scene).split("What drives the map")[1]
     assert panel.index("height × width</th>") < panel.index("&lt;b&gt;</th>")
 
 
 def test_the_classes_that_a_product_moves_apart_are_told(scene):
-    first = render._forces(scene)[0]
+    first = render._interactions(scene)[0]
     assert {scene.classes[first.low], scene.classes[first.high]} == {"same", "other"}
 
 
@@ -40,9 +40,9 @@ def test_the_classes_that_a_product_moves_apart_are_told(scene):
 def test_the_terms_of_a_row_are_its_largest(rows, kind):
     X, y = rows
     model = kind(order=2, n_factors=8, max_epochs=5, random_state=0).fit(X, y)
-    found = make_scene(model, X, y).forces
+    found = make_scene(model, X, y).interactions
     for row in (0, 7):
-        why = model.explain(X[row], top=forces.N_OWN)
+        why = model.explain(X[row], top=top_interactions.N_OWN)
         assert [found.names[place].replace("column ", "x") for place in found.own[row]] == list(
             why.names
         )
@@ -59,10 +59,10 @@ def test_a_map_of_several_layers_has_a_sentence_in_place_of_the_panel(rows):
 
 
 def test_of_many_rows_the_misclassified_ones_come_first(monkeypatch):
-    monkeypatch.setattr(forces, "MOST_DETAILED", 5)
+    monkeypatch.setattr(top_interactions, "MOST_DETAILED", 5)
     misclassified = np.zeros(50, bool)
     misclassified[[3, 40]] = True
-    chosen = forces._choose(misclassified)
+    chosen = top_interactions._choose(misclassified)
     assert len(chosen) == 5
     assert {3, 40} <= set(chosen)
     assert (np.diff(chosen) > 0).all()
@@ -71,7 +71,7 @@ def test_of_many_rows_the_misclassified_ones_come_first(monkeypatch):
 def test_a_method_that_multiplies_nothing_has_no_panel(rows):
     X, y = rows
     made = make_scene(LDA(n_components=2).fit(*_three(X, y)), *_three(X, y))
-    assert made.forces is None
+    assert made.interactions is None
     assert "What drives the map" not in render.render(made)
 
 
@@ -84,8 +84,8 @@ def test_sparse_rows_and_labels_that_the_model_does_not_know(rows):
     model = HOPE(order=2, n_factors=8, max_epochs=3, random_state=0).fit(X, y)
     strange = np.where(np.arange(300) < 5, "new", y)
     dense, thin = (make_scene(model, rows_, strange) for rows_ in (X, sparse.csr_array(X)))
-    assert dense.forces.names == thin.forces.names
-    assert dense.forces.shifts.shape[1] == 3
+    assert dense.interactions.names == thin.interactions.names
+    assert dense.interactions.shifts.shape[1] == 3
 
 
 def test_one_class_alone_is_not_set_against_another(rows):
@@ -99,21 +99,21 @@ def test_one_class_alone_is_not_set_against_another(rows):
 def test_a_report_of_rows_that_are_all_the_same_has_no_panel(rows):
     X, y = rows
     model = HOPE(order=2, n_factors=8, max_epochs=3, random_state=0).fit(X, y)
-    assert make_scene(model, X[:1], y[:1]).forces is None
+    assert make_scene(model, X[:1], y[:1]).interactions is None
 
 
 def test_images_have_a_picture_of_their_pixels_and_lines(digits_scene):
     pictures = list(render._pixel_pictures(digits_scene))
     assert [picture.name for picture in pictures] == ["weight of pixels", *map(str, range(10))]
     assert not pictures[0].lines
-    assert len(pictures[1].lines) == forces.N_LINES
+    assert len(pictures[1].lines) == top_interactions.N_LINES
 
 
 def test_the_card_tells_what_moves_a_row(report, digits_scene):
     report.page.locator("#map").focus()
     report.page.keyboard.press("ArrowRight")
     row = int(report.page.locator("#card").get_attribute("data-row"))
-    own = digits_scene.forces.names[digits_scene.forces.own[row, 0]]
-    told = report.page.locator("#card .forces").inner_text()
+    own = digits_scene.interactions.names[digits_scene.interactions.own[row, 0]]
+    told = report.page.locator("#card .interactions").inner_text()
     assert "What moves it from the mean row" in told
     assert own in told

@@ -30,7 +30,7 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
             f"a report draws a map of two dimensions, but this one has {n_components}: "
             "fit with n_components=2."
         )
-    X = quietly(validation.check_rows, model, X, fitting=False)
+    X = without_warnings(validation.check_rows, model, X, fitting=False)
     n_rows, labels = X.shape[0], np.asarray(y)
     nothing = np.empty(n_rows, int), np.zeros(n_rows, bool)
     if y is None and not len(model.classes_):
@@ -49,7 +49,7 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
     return X, labels, labelled
 
 
-def quietly(work: Any, *arguments: Any, **options: Any) -> Any:
+def without_warnings(work: Any, *arguments: Any, **options: Any) -> Any:
     """Suppress scikit-learn's warning for arrays without feature names."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from hopefold import HOPE
-from hopefold.report.drivers import N_LINES, draw_interactions, draw_pixel_pairs, pair_weights
+from hopefold.report.interaction_figures import (
+    N_LINES,
+    draw_interactions,
+    draw_pixel_pairs,
+    pair_weights,
+)
 
 NAMES = ["$a$", "b_b", "<c>"]
 

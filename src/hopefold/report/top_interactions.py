@@ -35,7 +35,7 @@ CHUNK = 500
 
 
 @dataclass(frozen=True)
-class Forces:
+class TopInteractions:
     """Feature interactions in descending order of the deviation of their contributions.
 
     ``shifts`` say how far each moves each class that is there. ``rows`` are the drawn rows whose
@@ -60,7 +60,7 @@ def n_layers_of(model: Any) -> int:
     return len(model.map_.layers) if isinstance(model, HighOrderEmbedding) else 0
 
 
-def find_forces(
+def find_top_interactions(
     model: Any,
     X: Any,
     codes: ndarray,
@@ -68,7 +68,7 @@ def find_forces(
     misclassified: ndarray,
     names: tuple[str, ...],
     image_shape: tuple[int, int] | None,
-) -> Forces | None:
+) -> TopInteractions | None:
     """Return the feature interactions on these rows, or ``None``.
 
     The result is ``None`` for a method without interactions, for a map of several layers, and for
@@ -94,7 +94,7 @@ def find_forces(
             (one, other, float(weight / heaviest))
             for (one, other), weight in zip(pairs.terms, pairs.weights, strict=True)
         )
-    return Forces(
+    return TopInteractions(
         names=format_terms(terms, names),
         deviations=deviations,
         shifts=shifts,

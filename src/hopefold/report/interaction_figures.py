@@ -47,7 +47,7 @@ def draw_interactions(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from hopefold import HOPE
-    >>> from hopefold.report.drivers import draw_interactions
+    >>> from hopefold.report.interaction_figures import draw_interactions
     >>> X, y = load_iris(return_X_y=True)
     >>> model = HOPE(random_state=0, max_epochs=5).fit(X, y)
     >>> names = ["sepal length", "sepal width", "petal length", "petal width"]
