@@ -1,4 +1,4 @@
-"""Draw the maps without labels, with a few, and with neighbours kept, that the docs show.
+"""Draw the maps without labels, with a few, and with neighbors kept, that the docs show.
 
 python benchmarks/structure_pictures.py
 """
@@ -18,7 +18,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    """Draw the digits, coloured by digit, whatever labels the fit had."""
+    """Draw the digits, colored by digit, whatever labels the fit had."""
     torch.set_num_threads(1)
     X, digits = load_digits(return_X_y=True)
 
@@ -31,7 +31,7 @@ def main() -> None:
     blind = panel("no labels", SHOPE(random_state=0).fit(X))
     some = SHOPE(random_state=0, missing_label=-1).fit(X, few)
     draw_maps([blind, panel(f"{len(known)} labels of {len(X):,}", some)]).savefig(
-        IMAGES / "unlabelled.png", dpi=80
+        IMAGES / "unlabeled.png", dpi=80
     )
     panels = [
         panel(

@@ -1,10 +1,11 @@
-"""One thread for torch, the digits, and a few small tables."""
+"""One thread per test process, the digits, and a few small tables."""
 
 from __future__ import annotations
 
 import os
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # or one of scikit-learn's checks is skipped
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # also of BLAS; tests already run in parallel
 
 import numpy as np
 import pytest
@@ -44,8 +45,8 @@ def three_blobs():
     """90 rows, 5 columns, 3 classes that are easy to tell apart."""
     random = np.random.RandomState(0)
     y = np.repeat([0, 1, 2], 30)
-    centres = 4 * random.normal(size=(3, 5))
-    return centres[y] + random.normal(size=(90, 5)), y
+    centers = 4 * random.normal(size=(3, 5))
+    return centers[y] + random.normal(size=(90, 5)), y
 
 
 @pytest.fixture(scope="session")

@@ -15,5 +15,5 @@ def plan_for(model, n_features=9, **facts):
     """For data of which only so much is known."""
     known = {"n_columns": n_features, "n_classes": 10} | facts
     n_rows = known.setdefault("n_rows", 1_000)
-    known = {"n_training": n_rows, "n_labelled": n_rows} | known
+    known = {"n_training": n_rows, "n_labeled": n_rows} | known
     return resolve(model.request(), Facts(n_features=n_features, **known))

@@ -176,7 +176,7 @@ def collapse_onto_pairs(y, labels, weights=None, *, conditional=False, kernel=st
 
 
 def miss_neighbors(y, labels, weights=None, *, kernel):
-    """NCA: one less the mean probability that the neighbour drawn is of the row's own class."""
+    """NCA: one less the mean probability that the neighbor drawn is of the row's own class."""
     n = len(y)
     hits = 0.0
     for i in range(n):
@@ -188,7 +188,7 @@ def miss_neighbors(y, labels, weights=None, *, kernel):
 
 
 def large_margin(y, labels, targets, weights=None, *, pull=0.5):
-    """LMNN: each target neighbour pulls, each row of another class within the margin pushes."""
+    """LMNN: each target neighbor pulls, each row of another class within the margin pushes."""
     total, pairs = 0.0, 0
     for i in range(len(y)):
         for target in targets[i]:

@@ -17,7 +17,7 @@ from hopefold.fitting.batch import Batch, GlobalBatch
 from hopefold.fitting.losses import ExemplarLoss, HighOrderLoss, PairLoss
 from hopefold.training import shared_memory
 from hopefold.training.distributed import current_process_group
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 from hopefold.training.sharding import Sharding
@@ -85,7 +85,7 @@ def ten_steps(objective, bounds, batch_size=10):
 
     with Progress("", 1, verbose=False) as progress:
         generator = torch.Generator().manual_seed(0)
-        minimise(loss_of, groups, N_ROWS, SETTINGS, generator, progress)
+        minimize(loss_of, groups, N_ROWS, SETTINGS, generator, progress)
     numbers = [*gradients, *map_.parameters(), exemplars]
     return np.concatenate([values.detach().numpy().ravel() for values in numbers])
 

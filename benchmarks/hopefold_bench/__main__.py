@@ -160,7 +160,7 @@ def export(
 
 
 @app.command()
-def unlabelled(
+def unlabeled(
     data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} mnist, usps.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="A map, or a part of its name.")] = None,
     final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
@@ -168,7 +168,7 @@ def unlabelled(
     results: Folder = None,
 ) -> None:
     """Fit without labels and with a few, and evaluate with labels that were not used."""
-    from hopefold_bench.unlabelled import SETS, measure
+    from hopefold_bench.unlabeled import SETS, measure
 
     measure(
         results or BENCHMARKS,

@@ -65,14 +65,14 @@ def write_parquet(path: Path, n_rows: int) -> None:
     from pyarrow import parquet
 
     random = np.random.default_rng(0)
-    centres = random.normal(size=(10, WIDTH)).astype(np.float32)
+    centers = random.normal(size=(10, WIDTH)).astype(np.float32)
     names = [*(f"x{place}" for place in range(WIDTH)), "label"]
     kinds = [*[pa.float32()] * WIDTH, pa.int64()]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     with parquet.ParquetWriter(path, schema, use_dictionary=False, compression=None) as writer:
         for start in range(0, n_rows, PIECE):
             labels = random.integers(10, size=min(PIECE, n_rows - start))
-            X = centres[labels] + random.standard_normal((len(labels), WIDTH), dtype=np.float32)
+            X = centers[labels] + random.standard_normal((len(labels), WIDTH), dtype=np.float32)
             writer.write_table(pa.table([*X.T, labels], schema=schema))
 
 

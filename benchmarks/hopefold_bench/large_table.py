@@ -27,12 +27,12 @@ def seconds_per_row(n_rows: int) -> tuple[float, float]:
     many rows as the small one has. So both are timed under the same load of the machine.
     """
     random = np.random.RandomState(0)
-    centres = 2 * random.normal(size=(10, WIDTH))
+    centers = 2 * random.normal(size=(10, WIDTH))
     with tempfile.TemporaryFile() as file:
         labels = []
         for start in range(0, n_rows, SMALL_ROWS):
             y = random.randint(10, size=min(SMALL_ROWS, n_rows - start))
-            X = as_float32(centres[y] + 3 * random.normal(size=(len(y), WIDTH)))
+            X = as_float32(centers[y] + 3 * random.normal(size=(len(y), WIDTH)))
             file.write(X.data)
             labels.append(y)
         file.flush()

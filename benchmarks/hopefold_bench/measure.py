@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 N_NEIGHBORS = 5
 
-#: k-means centres per class: 20 exemplars for ten classes.
-CENTRES = 2
+#: k-means centers per class: 20 exemplars for ten classes.
+CENTERS = 2
 
 
 def measure(job: Job, models: Path = MODELS) -> Record:
@@ -47,7 +47,7 @@ def measure(job: Job, models: Path = MODELS) -> Record:
     fitted = time.perf_counter()
     points = model.transform(splits.X_new)
     embedded = time.perf_counter()
-    peak = peak_memory_mb()  # of fit and transform, before the neighbour search
+    peak = peak_memory_mb()  # of fit and transform, before the neighbor search
     mistakes = count_mistakes(model, splits, points, job.split)
     keep(model, job, models)
     return Record(
@@ -96,8 +96,8 @@ def count_mistakes(model: Any, splits: Splits, points: ndarray, seed: int) -> di
         return mistakes | {
             "kmeans": misclassified(model.reference_embedding_, model.reference_labels_)
         }
-    centres, labels = kmeans_centres(splits.X, splits.y, seed)
-    mistakes["kmeans"] = misclassified(model.transform(centres), labels)
+    centers, labels = kmeans_centers(splits.X, splits.y, seed)
+    mistakes["kmeans"] = misclassified(model.transform(centers), labels)
     if own:
         mistakes["joint"] = misclassified(model.reference_embedding_, model.reference_labels_)
     if own or isinstance(model, Convnet):
@@ -105,16 +105,16 @@ def count_mistakes(model: Any, splits: Splits, points: ndarray, seed: int) -> di
     return mistakes
 
 
-def kmeans_centres(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]:
-    """Two k-means centres per class, in the input space, and their labels."""
+def kmeans_centers(X: ndarray, y: ndarray, seed: int) -> tuple[ndarray, ndarray]:
+    """Two k-means centers per class, in the input space, and their labels."""
     classes, codes = np.unique(y, return_inverse=True)
-    centres, labels = kmeans_per_class(
+    centers, labels = kmeans_per_class(
         lambda members: X[members].astype(np.float32),
         codes,
-        np.minimum(np.bincount(codes), CENTRES).tolist(),
+        np.minimum(np.bincount(codes), CENTERS).tolist(),
         np.random.RandomState(seed),
     )
-    return centres, classes[labels]
+    return centers, classes[labels]
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:

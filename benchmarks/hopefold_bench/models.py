@@ -27,7 +27,7 @@ def model_file(data: str, method: str, part: str, folder: Path = MODELS) -> Path
 
 
 def sizes_of_map(model: Any) -> dict[str, Any]:
-    """The sizes of the map that a labelled table gets, by the names of their parameters."""
-    facts = Facts(n_features=2, n_columns=2, n_classes=2, n_labelled=1)
+    """The sizes of the map that a labeled table gets, by the names of their parameters."""
+    facts = Facts(n_features=2, n_columns=2, n_classes=2, n_labeled=1)
     plan = resolve(model.request(), facts)
     return {"order": plan.order, **model.method(plan).sizes}

@@ -1,6 +1,6 @@
 """One epoch as `fit` runs it, and the bare matrix products of that epoch.
 
-It uses the parts of a fit (`resolve`, `build`, `minimise`) as the trainer does.
+It uses the parts of a fit (`resolve`, `build`, `minimize`) as the trainer does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hopefold.fitting.build import Start, build
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.task import Task, columns_to_learn
 from hopefold.fitting.trainer import loop_settings
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.optimizers import LossWithGradients
 from hopefold.training.progress import Progress
 from hopefold.training.sharding import NOT_SHARDED, Sharding
@@ -74,7 +74,7 @@ def one_pass(
         with Progress("", 1, verbose=False) as progress:
             shuffle = partial(task.rows.shuffle, all_rows)
             args = (loss, objective.groups, len(y), settings, generator, progress)
-            return minimise(*args, shuffle=shuffle)
+            return minimize(*args, shuffle=shuffle)
 
     return epoch
 

@@ -1,4 +1,4 @@
-"""The paper's figures, and how near the exemplars lie to the centres of their classes.
+"""The paper's figures, and how near the exemplars lie to the centers of their classes.
 
 Figure 1: the twenty joint exemplars of HOPE and of S-HOPE. Figure 2: maps of rows that were not
 used for training. Saved models are loaded; the others are fitted and saved.
@@ -140,7 +140,7 @@ def draw_embeddings(shown: Sequence[Shown], splits: Splits, title: str) -> Figur
 
 
 def numbers_of(shown: Sequence[Shown], splits: Splits) -> dict[str, Any]:
-    """The errors, and the distance of each exemplar from its class centre, in class radii."""
+    """The errors, and the distance of each exemplar from its class center, in class radii."""
     distances = {
         one.name: exemplar_distances(
             one.points, splits.y_new, one.model.exemplar_embedding_, one.model.exemplar_labels_

@@ -31,7 +31,7 @@ class Record:
     quick: bool
     settings: dict[str, Any]
     #: Shares of the new rows that are misclassified: by 5-NN among "all" embedded training rows,
-    #: the embedded "kmeans" centres or the "joint" exemplars, and by the model's own "predict".
+    #: the embedded "kmeans" centers or the "joint" exemplars, and by the model's own "predict".
     errors: dict[str, float]
     #: The misclassified rows, packed by `pack`.
     mistakes: dict[str, str]

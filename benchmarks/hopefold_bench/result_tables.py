@@ -189,7 +189,7 @@ RESULT_TABLES: dict[str, Callable[[Results], str]] = {
 
 
 def exemplars_table(folder: Path, part: str) -> str:
-    """The distances of exemplars from their class centres, from the records of the figures."""
+    """The distances of exemplars from their class centers, from the records of the figures."""
     lines = []
     for path in sorted((folder / "figures").glob("*.json")):
         numbers = json.loads(path.read_text())
@@ -198,7 +198,7 @@ def exemplars_table(folder: Path, part: str) -> str:
                 data, rows = numbers["data"], f"{numbers['rows']:,}"
                 lines.append([data, method, f"{radii['mean']:.2f}", f"{radii['max']:.2f}", rows])
     title = (
-        f"**From an exemplar to the centre of its class in the map, in class radii, {part} part**"
+        f"**From an exemplar to the center of its class in the map, in class radii, {part} part**"
     )
     headings = ["data", "method", "mean", "largest", "rows"]
     return "\n\n".join([title, markdown(headings, lines) if lines else NOT_RUN])
@@ -227,7 +227,7 @@ OTHER_TABLES: dict[str, Callable[[Path, str], str]] = {
     "sweep": table_of("sweep", "sweep_tables"),
     "trials": table_of("trials", "trials_table"),
     "depth": table_of("depth", "depth_table"),
-    "unlabelled": table_of("unlabelled", "unlabelled_table"),
+    "unlabeled": table_of("unlabeled", "unlabeled_table"),
 }
 
 

@@ -1,6 +1,6 @@
 """A small VGG-style convolutional network, whose 512 features the benchmarks embed.
 
-Three blocks of two 3×3 convolutions, each with batch normalisation and a ReLU, and a pooling that
+Three blocks of two 3×3 convolutions, each with batch normalization and a ReLU, and a pooling that
 halves the image; then a layer of 512 units, and the softmax. Training uses AdamW, a one-cycle
 schedule, label smoothing, and random rotations, scales and shifts of the images.
 """
@@ -44,7 +44,7 @@ BLOCK = 500
 class VGG(nn.Module):
     """Images to logits; below them, features.
 
-    The first layer standardises the pixels. Memory is laid out with channels last, which is faster
+    The first layer standardizes the pixels. Memory is laid out with channels last, which is faster
     on a CPU.
     """
 
@@ -75,7 +75,7 @@ class VGG(nn.Module):
 
 
 def _convolution(before: int, after: int) -> tuple[nn.Module, ...]:
-    """A 3×3 convolution that keeps the size of the image; batch normalisation has the bias."""
+    """A 3×3 convolution that keeps the size of the image; batch normalization has the bias."""
     convolution = nn.Conv2d(before, after, 3, padding=1, bias=False)
     return convolution, nn.BatchNorm2d(after), nn.ReLU(inplace=True)
 

@@ -1,4 +1,4 @@
-"""hopefold: see labelled data, and keep only what matters of it.
+"""hopefold: see labeled data, and keep only what matters of it.
 
 >>> from hopefold import HOPE, SHOPE, load
 

@@ -115,7 +115,7 @@ def test_the_validation_error_is_known(model, three_blobs):
     assert 0 <= model.fit(*three_blobs).validation_error_ <= 1
 
 
-def test_rows_are_compared_with_k_means_centres_if_asked(model, three_blobs):
+def test_rows_are_compared_with_k_means_centers_if_asked(model, three_blobs):
     X, y = three_blobs
     if isinstance(model, SNC):
         pytest.skip("prototypes are learned: see test_snc.py")

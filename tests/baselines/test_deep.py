@@ -1,4 +1,4 @@
-"""Deep maps: what they minimise, and how their layers are pre-trained."""
+"""Deep maps: what they minimize, and how their layers are pre-trained."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def loss_and_gradient(model, map_, batch, task):
     return float(loss.detach()), torch.autograd.grad(loss, points)[0]
 
 
-# -- what is minimised ------------------------------------------------------------------------
+# -- what is minimized ------------------------------------------------------------------------
 
 
 def test_parametric_tsne_has_the_loss_and_the_gradient_of_scikit_learn(
@@ -129,11 +129,11 @@ def test_pre_training_lowers_the_restoration_error_of_each_layer(
     runs = []
 
     def recorded(*arguments, **options):
-        runs.append(minimise(*arguments, **options))
+        runs.append(minimize(*arguments, **options))
         return runs[-1]
 
-    minimise = deep.minimise
-    monkeypatch.setattr(deep, "minimise", recorded)
+    minimize = deep.minimize
+    monkeypatch.setattr(deep, "minimize", recorded)
     start(cls(hidden_layer_sizes=(30, 20), pretraining_epochs=20), make_task(digits[0], digits[2]))
     assert len(runs) == 2
     for run in runs:

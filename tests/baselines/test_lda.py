@@ -39,7 +39,7 @@ def test_two_classes_have_one_coordinate_and_the_other_is_zero(iris):
 
 
 @pytest.mark.parametrize("refit", [True, False])
-def test_the_validation_error_is_that_of_five_neighbours_on_the_held_out_rows(digits, refit):
+def test_the_validation_error_is_that_of_five_neighbors_on_the_held_out_rows(digits, refit):
     X, _, y, _ = (part[:400] for part in digits)
     model = LDA(random_state=3, refit=refit).fit(X, y)
     random = np.random.RandomState(3)

@@ -1,4 +1,4 @@
-"""LMNN: who the target neighbours are, and a margin that can be kept."""
+"""LMNN: who the target neighbors are, and a margin that can be kept."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def class_graph(y):
     return (y[:, None] == y[None, :]) / np.bincount(y)[y][:, None]
 
 
-def neighbour_graph(X, k):
+def neighbor_graph(X, k):
     """1 where either row is among the k nearest of the other, by looking at all."""
     edges = np.zeros((len(X), len(X)))
     for i in range(len(X)):
@@ -40,7 +40,7 @@ def neighbour_graph(X, k):
 
 @pytest.fixture(scope="module")
 def rows():
-    """Centred, and no two pairs of rows equally far from each other."""
+    """Centered, and no two pairs of rows equally far from each other."""
     random = np.random.RandomState(0)
     y = np.arange(60) % 3
     X = random.normal(size=(60, 5)) @ random.normal(size=(5, 5)) + 2 * np.eye(5)[y]
@@ -55,10 +55,10 @@ def test_the_class_graph_has_the_plane_of_lda(digits):
 
 
 @pytest.mark.parametrize("graph", ["class", "neighbors"])
-def test_directions_fulfil_the_generalised_eigen_equation(rows, graph):
+def test_directions_fulfil_the_generalized_eigen_equation(rows, graph):
     X, y = rows
     model = LPP(5, graph=graph, scale=None, validation_fraction=0).fit(X, y)
-    edges = class_graph(y) if graph == "class" else neighbour_graph(X, 5)
+    edges = class_graph(y) if graph == "class" else neighbor_graph(X, 5)
     spread = X.T @ np.diag(edges.sum(axis=1)) @ X
     apart = spread - X.T @ edges @ X
     for a in directions_of(model):
@@ -71,7 +71,7 @@ def test_directions_fulfil_the_generalised_eigen_equation(rows, graph):
 def test_the_first_direction_keeps_joined_rows_nearer_than_any_random_one(rows, graph):
     X, y = rows
     model = LPP(5, graph=graph, scale=None, validation_fraction=0).fit(X, y)
-    edges = class_graph(y) if graph == "class" else neighbour_graph(X, 5)
+    edges = class_graph(y) if graph == "class" else neighbor_graph(X, 5)
     first, *others = (rayleigh(a, X, edges) for a in directions_of(model))
     tried = np.random.RandomState(1).normal(size=(50, 5))
     assert first < min(rayleigh(a, X, edges) for a in tried)
@@ -94,7 +94,7 @@ def test_directions_do_not_see_where_the_origin_is(rows, graph):
     assert np.degrees(angles).max() < 0.1
 
 
-def test_the_neighbour_graph_does_not_see_the_labels(rows):
+def test_the_neighbor_graph_does_not_see_the_labels(rows):
     X, y = rows
     one, other = (
         LPP(graph="neighbors", validation_fraction=0).fit(X, labels) for labels in (y, y[::-1])
@@ -102,7 +102,7 @@ def test_the_neighbour_graph_does_not_see_the_labels(rows):
     np.testing.assert_array_equal(one.transform(X), other.transform(X))
 
 
-def test_a_graph_of_more_neighbours_than_there_are_rows_joins_all():
+def test_a_graph_of_more_neighbors_than_there_are_rows_joins_all():
     random = np.random.RandomState(0)
     X, y = random.normal(size=(8, 3)), np.arange(8) % 2
     few = LPP(graph="neighbors", n_graph_neighbors=7, validation_fraction=0).fit(X, y)

@@ -77,7 +77,7 @@ def test_without_faiss_one_line_says_so(monkeypatch):
     ]
 
 
-def test_with_faiss_its_neighbours_vote(monkeypatch):
+def test_with_faiss_its_neighbors_vote(monkeypatch):
     class Index:
         def __init__(self, n_features):
             self.rows = np.empty((0, n_features), np.float32)

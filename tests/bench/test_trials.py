@@ -26,7 +26,7 @@ def test_a_trial_is_run_once_and_told_by_what_is_changed(tmp_path):
     ("method", "settings", "data", "message"),
     [
         ("T-HOPE", [], ["usps"], "'T-HOPE' is not a known method"),
-        ("HOPE", ["colour=3"], ["usps"], "HOPE has no setting 'colour'"),
+        ("HOPE", ["color=3"], ["usps"], "HOPE has no setting 'color'"),
         ("HOPE", ["random_state=5"], ["usps"], "ask for more --splits"),
         ("HOPE", ["order"], ["usps"], "^--set order: give name=value, e.g. order=3.$"),
         ("HOPE", ["order="], ["usps"], "^--set order=: give name=value"),

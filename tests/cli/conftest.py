@@ -58,10 +58,10 @@ def plain_model(run, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def unlabelled_model(run, tmp_path_factory):
+def unlabeled_model(run, tmp_path_factory):
     """A model of size and age that has seen no label; the column of labels is beside it."""
-    folder = tmp_path_factory.mktemp("unlabelled")
+    folder = tmp_path_factory.mktemp("unlabeled")
     table = write_cells(folder / "cells.csv", tissue=None, cell=None)
-    options = ("--unlabelled", "--label", "type", "--perplexity", "5")
+    options = ("--unlabeled", "--label", "type", "--perplexity", "5")
     run("fit", table, *options, "-o", folder / "cells.hope", *QUICK)
     return folder / "cells.hope"

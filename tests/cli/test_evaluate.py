@@ -44,13 +44,13 @@ def test_errors_confusion_calibration_and_speed_ups(run, here, cells_model):
     assert set(found["speed_ups"]) == {"by multiply-adds", "by the clock, here"}
 
 
-def test_no_row_is_its_own_neighbour(run, here, plain_model):
+def test_no_row_is_its_own_neighbor(run, here, plain_model):
     table = plain_model.with_suffix(".csv")
     error = run("evaluate", plain_model, table, "--training", table, status=2).stderr
-    assert "each would be its own neighbour: leave it out" in error
+    assert "each would be its own neighbor: leave it out" in error
 
 
-def test_neighbours_are_those_of_the_training_rows_where_given(run, here, plain_model):
+def test_neighbors_are_those_of_the_training_rows_where_given(run, here, plain_model):
     train = write_cells(here / "train.csv", cell=None, tissue=None)
     new = write_cells(here / "new.csv", n_rows=30, cell=None, tissue=None)
     run("evaluate", plain_model, new, "--training", train, "-o", "found.json")

@@ -1,4 +1,4 @@
-"""What the baselines minimise: its value by the loops, its gradient, an invariance, how it shards.
+"""What the baselines minimize: its value by the loops, its gradient, an invariance, how it shards.
 
 And the affinities that t-SNE asks for.
 """
@@ -72,7 +72,7 @@ def affinities_of(n, seed=5):
 
 @WEIGHTED
 @KERNEL
-def test_missed_neighbours_equal_the_loops(log_kernel, kernel, weighted):
+def test_missed_neighbors_equal_the_loops(log_kernel, kernel, weighted):
     y, weights = points(9, 2), weights_of(LABELS, weighted)
     mine = miss_neighbors(y, LABELS, weights, log_kernel=log_kernel)
     loops = oracles.miss_neighbors(y.tolist(), LABELS.tolist(), plain(weights), kernel=kernel)
@@ -81,7 +81,7 @@ def test_missed_neighbours_equal_the_loops(log_kernel, kernel, weighted):
 
 @WEIGHTED
 @KERNEL
-def test_the_gradient_of_missed_neighbours_is_exact(log_kernel, kernel, weighted):
+def test_the_gradient_of_missed_neighbors_is_exact(log_kernel, kernel, weighted):
     objective = partial(
         miss_neighbors,
         labels=LABELS,
@@ -92,7 +92,7 @@ def test_the_gradient_of_missed_neighbours_is_exact(log_kernel, kernel, weighted
 
 
 @KERNEL
-def test_missed_neighbours_do_not_see_where_the_points_lie_or_how_they_are_turned(
+def test_missed_neighbors_do_not_see_where_the_points_lie_or_how_they_are_turned(
     log_kernel, kernel
 ):
     y = points(9, 2)
@@ -103,7 +103,7 @@ def test_missed_neighbours_do_not_see_where_the_points_lie_or_how_they_are_turne
 
 
 @KERNEL
-def test_half_batches_of_missed_neighbours_are_another_objective(log_kernel, kernel):
+def test_half_batches_of_missed_neighbors_are_another_objective(log_kernel, kernel):
     y, labels = points(8, 2), LABELS[:8]
     whole = miss_neighbors(y, labels, log_kernel=log_kernel)
     halves = [miss_neighbors(y[h], labels[h], log_kernel=log_kernel) for h in HALVES]
@@ -111,14 +111,14 @@ def test_half_batches_of_missed_neighbours_are_another_objective(log_kernel, ker
 
 
 @KERNEL
-def test_neighbours_are_never_missed_where_classes_lie_far_apart(log_kernel, kernel):
+def test_neighbors_are_never_missed_where_classes_lie_far_apart(log_kernel, kernel):
     labels = torch.tensor([0, 0, 1, 1])
     y = torch.tensor([[0.0, 0.0], [1e4, 0.0]], dtype=torch.float64)[labels]
     assert float(miss_neighbors(y, labels, log_kernel=log_kernel)) == pytest.approx(0, abs=1e-6)
 
 
 @KERNEL
-def test_a_batch_of_one_row_has_no_neighbour_and_pulls_nowhere(log_kernel, kernel):
+def test_a_batch_of_one_row_has_no_neighbor_and_pulls_nowhere(log_kernel, kernel):
     y = points(1, 2).requires_grad_()
     loss = miss_neighbors(y, LABELS[:1], log_kernel=log_kernel)
     (gradient,) = torch.autograd.grad(loss, y)
@@ -239,7 +239,7 @@ def test_keeping_near_landmarks_is_a_sum_over_rows():
 
 
 @pytest.mark.parametrize("perplexity", [1.5, 4.0])
-def test_the_neighbours_of_a_row_have_the_entropy_that_is_asked_for(perplexity):
+def test_the_neighbors_of_a_row_have_the_entropy_that_is_asked_for(perplexity):
     squared = torch.cdist(points(6, 3), points(20, 3, seed=1)).square()
     for row in neighbor_shares(squared, precisions(squared, perplexity)).tolist():
         assert oracles.entropy(row) == pytest.approx(math.log(perplexity), abs=1e-5)
@@ -285,7 +285,7 @@ def test_affinities_equal_the_loops(perplexity, dtype):
     np.testing.assert_allclose(mine, (conditional + conditional.T) / 50, rtol=2e-3, atol=1e-7)
 
 
-def test_the_entropy_of_a_rows_neighbours_is_the_log_of_the_perplexity():
+def test_the_entropy_of_a_rows_neighbors_is_the_log_of_the_perplexity():
     """On a ring all rows are alike, so that a row of the joint is the conditional / n."""
     angles = 2 * math.pi * torch.arange(24, dtype=torch.float64) / 24
     ring = torch.stack([angles.cos(), angles.sin()], dim=1)
@@ -303,7 +303,7 @@ def test_affinities_are_those_of_scikit_learn(iris, perplexity):
     np.testing.assert_allclose(len(x) * mine, len(x) * squareform(theirs), atol=1e-4)
 
 
-def test_fewer_rows_than_the_perplexity_have_half_of_the_others_for_neighbours():
+def test_fewer_rows_than_the_perplexity_have_half_of_the_others_for_neighbors():
     x = rows(9)
     torch.testing.assert_close(input_affinities(x, 1000), input_affinities(x, 4))
 

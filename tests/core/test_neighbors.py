@@ -28,7 +28,7 @@ def test_the_vote_equals_the_loops(labels, n_neighbors, seed):
 
 
 def test_among_tied_classes_the_nearest_wins():
-    """Two exemplars a class and five neighbours: 2-2-1. The smallest label must not win."""
+    """Two exemplars a class and five neighbors: 2-2-1. The smallest label must not win."""
     references = np.array([[1.0], [1.1], [2.0], [2.1], [9.0]])
     labels = np.array([2, 2, 0, 0, 1])
     shares = neighbors.class_shares(np.array([[0.0]]), references, labels, np.ones(3), 5)
@@ -43,7 +43,7 @@ def test_a_majority_beats_a_nearer_minority():
     assert shares.argmax() == 1
 
 
-def test_a_late_tie_among_many_neighbours_still_goes_to_the_nearer():
+def test_a_late_tie_among_many_neighbors_still_goes_to_the_nearer():
     labels = np.array([0] * 400 + [2] * 500 + [1] * 500)
     votes = neighbors.vote(labels[None, :], 3)
     assert votes.argmax() == 2
@@ -83,7 +83,7 @@ def test_points_beyond_the_square_of_float32_still_have_a_class():
     assert np.isfinite(shares).all()
 
 
-def test_neighbours_come_nearest_first():
+def test_neighbors_come_nearest_first():
     distances, indices = neighbors.nearest(np.zeros((1, 2)), np.array([[3, 4], [0, 1.0]]), 2)
     np.testing.assert_allclose(distances, [[1, 5]])
     np.testing.assert_array_equal(indices, [[1, 0]])

@@ -45,9 +45,9 @@ def test_images_change_each_in_its_own_way_but_stay_near(how, blot):
     assert moved.max() <= 7 + 1e-4
     grid = torch.stack(torch.meshgrid(*(torch.arange(n) for n in SHAPE), indexing="ij"))
     ink = (moved - 3).reshape(-1, 1, *SHAPE)
-    centres = (grid * ink).sum((2, 3)) / ink.sum((2, 3))
-    assert torch.allclose(centres.mean(0), torch.tensor([5.0, 4.0]), atol=0.2)
-    assert 0.05 < centres.std(0).max() < 1
+    centers = (grid * ink).sum((2, 3)) / ink.sum((2, 3))
+    assert torch.allclose(centers.mean(0), torch.tensor([5.0, 4.0]), atol=0.2)
+    assert 0.05 < centers.std(0).max() < 1
 
 
 def test_a_plain_ground_stays_plain(blot):

@@ -93,7 +93,7 @@ def test_an_offset_is_subtracted_before_rounding_to_float32():
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e200, 1e300])
-def test_no_unit_is_too_small_or_too_large_to_standardise(unit):
+def test_no_unit_is_too_small_or_too_large_to_standardize(unit):
     scaled = learn_scale(TABLE * unit, "standard").apply(TABLE * unit)
     np.testing.assert_allclose(scaled, learn_scale(TABLE, "standard").apply(TABLE), atol=1e-5)
 
@@ -139,19 +139,19 @@ def test_a_subset_is_a_table_of_its_own(sparse_rows):
         subset = rows.subset(which)
         assert len(subset) == 3
         np.testing.assert_array_equal(subset.fetch(some), rows.fetch(which[some]))
-        centres = [
+        centers = [
             part.fetch_for_clustering(numbers).mean(axis=0)
             for part, numbers in [(subset, some), (rows, which[some])]
         ]
-        np.testing.assert_array_equal(*centres)
+        np.testing.assert_array_equal(*centers)
 
 
 def test_sparse_clusters_come_back_at_the_right_place(sparse_rows):
     X = sparse_rows(40, 6, 0.3)
     rows = Rows.prepare(X, learn_scale(X, "standard"))
     which = np.arange(40)
-    centre = rows.fetch_for_clustering(which).mean(axis=0) + rows.clustering_shift
-    np.testing.assert_allclose(centre, rows.fetch(which).mean(axis=0), atol=1e-5)
+    center = rows.fetch_for_clustering(which).mean(axis=0) + rows.clustering_shift
+    np.testing.assert_allclose(center, rows.fetch(which).mean(axis=0), atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

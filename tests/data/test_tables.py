@@ -56,9 +56,9 @@ def test_a_table_is_the_same_in_every_format(cells, tmp_path, kind):
 
 
 def test_columns_are_encoded_by_hand(tmp_path):
-    (tmp_path / "t.csv").write_text("a,colour,y\n1,red,0\n2,blue,1\n3,,1\n4,red,0\n")
+    (tmp_path / "t.csv").write_text("a,color,y\n1,red,0\n2,blue,1\n3,,1\n4,red,0\n")
     table = read_table(tmp_path / "t.csv", "y", encode=True, missing="mean")
-    assert list(table.names) == ["a", "colour=blue", "colour=red"]
+    assert list(table.names) == ["a", "color=blue", "color=red"]
     expected = [[1, 0, 1], [2, 1, 0], [3, 1 / 3, 2 / 3], [4, 0, 1]]
     np.testing.assert_allclose(table.X, expected, rtol=1e-6)
     np.testing.assert_allclose(table.columns.fills, [2.5, 1 / 3, 2 / 3], rtol=1e-6)

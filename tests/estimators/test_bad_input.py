@@ -168,7 +168,7 @@ def test_settings_that_contradict_each_other():
     assert "exemplars='joint'" in message
 
 
-def test_more_neighbours_than_references():
+def test_more_neighbors_than_references():
     model = SHOPE(**QUICK).fit(X, Y)
     message = complaint(lambda: model.kneighbors(X, n_neighbors=5), ValueError)
     assert "n_neighbors=5, but there are 4 references" in message
@@ -233,7 +233,7 @@ def test_text_and_numbers_do_not_mix_as_labels():
 
 
 @pytest.mark.parametrize("n_neighbors", [0, "x", None, 2.7])
-def test_neighbours_set_after_the_fit_are_checked_too(n_neighbors):
+def test_neighbors_set_after_the_fit_are_checked_too(n_neighbors):
     model = SHOPE(**QUICK).fit(X, Y).set_params(n_neighbors=n_neighbors)
     assert "n_neighbors" in complaint(lambda: model.predict(X), ValueError)
 

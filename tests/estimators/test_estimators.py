@@ -24,7 +24,7 @@ REFERENCES = pytest.mark.parametrize("exemplars", ["joint", "kmeans", None])
 # -- the bars of the digits -----------------------------------------------------------------
 
 
-def test_digits_in_two_dimensions_are_told_apart_by_their_neighbours(digits, digits_model):
+def test_digits_in_two_dimensions_are_told_apart_by_their_neighbors(digits, digits_model):
     X, X_test, y, y_test = digits
     points, points_test = digits_model.transform(X), digits_model.transform(X_test)
     assert knn_error(points, y, points_test, y_test) <= 0.026
@@ -45,7 +45,7 @@ def test_exemplars_of_pixels_look_like_pixels(digits, digits_model):
     assert -0.5 < digits_model.exemplars_.min() < digits_model.exemplars_.max() < 1.5
 
 
-def test_raw_neighbours_with_our_tie_rule(digits):
+def test_raw_neighbors_with_our_tie_rule(digits):
     assert knn_error(digits[0], digits[2], digits[1], digits[3]) == pytest.approx(0.0185, abs=2e-4)
 
 
@@ -170,7 +170,7 @@ def test_without_exemplars_the_training_rows_are_the_references(three_blobs):
     np.testing.assert_allclose(distances, 0, atol=1e-5)
 
 
-def test_kmeans_exemplars_are_the_centres_of_the_classes_in_input_space(three_blobs):
+def test_kmeans_exemplars_are_the_centers_of_the_classes_in_input_space(three_blobs):
     X, y = three_blobs
     model = SHOPE(**QUICK, exemplars="kmeans", n_exemplars=1).fit(X, y)
     means = [X[y == k].mean(axis=0) for k in range(3)]
@@ -252,7 +252,7 @@ def test_spare_dimensions_are_gone_when_the_map_is_learned(cls, three_blobs, mon
     assert heights[-1] == 0
 
 
-def test_many_neighbours_are_asked_as_far_as_there_are_any(three_blobs):
+def test_many_neighbors_are_asked_as_far_as_there_are_any(three_blobs):
     X, y = three_blobs
     model = SHOPE(**QUICK, n_neighbors=50, n_exemplars=1).fit(X, y)
     assert model.score(X, y) > 0.9  # one vote a class: the nearest decides

@@ -20,8 +20,8 @@ def table():
     """2,400 rows of 3 classes, sorted by class: float32, so that all ways agree to the bit."""
     random = np.random.RandomState(0)
     y = np.repeat(np.array(["ape", "bee", "cat"]), 800)
-    centres = np.repeat(3 * random.normal(size=(3, 6)), 800, axis=0)
-    return (centres + 1.5 * random.normal(size=(2_400, 6))).astype(np.float32), y
+    centers = np.repeat(3 * random.normal(size=(3, 6)), 800, axis=0)
+    return (centers + 1.5 * random.normal(size=(2_400, 6))).astype(np.float32), y
 
 
 def columns_of(X, y):

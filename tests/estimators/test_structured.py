@@ -1,4 +1,4 @@
-"""Maps learned without labels, with some of them, and with neighbours kept beside classes."""
+"""Maps learned without labels, with some of them, and with neighbors kept beside classes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def quick(method=SHOPE, **settings):
     return method(**{name: v for name, v in (QUICK | settings).items() if name in known})
 
 
-def neighbour_error(points, y):
-    """Of half of the rows by the other half, five neighbours each."""
+def neighbor_error(points, y):
+    """Of half of the rows by the other half, five neighbors each."""
     judge = KNeighborsClassifier(5).fit(points[::2], y[::2])
     return 1 - judge.score(points[1::2], y[1::2])
 
@@ -50,13 +50,13 @@ def some_digits(digits):
 
 
 @pytest.fixture(scope="module")
-def unlabelled(some_digits):
+def unlabeled(some_digits):
     return quick(max_epochs=40).fit(some_digits[0])
 
 
 @pytest.fixture(scope="module")
 def few_labels(some_digits):
-    """40 of 600 rows are labelled: -1 stands for the others."""
+    """40 of 600 rows are labeled: -1 stands for the others."""
     X, y = some_digits
     partly = np.full_like(y, -1)
     chosen = np.concatenate([np.flatnonzero(y == label)[:4] for label in range(10)])
@@ -67,36 +67,36 @@ def few_labels(some_digits):
 # -- without labels ---------------------------------------------------------------------------
 
 
-def test_a_map_without_labels_keeps_classes_apart_that_it_never_saw(unlabelled, some_digits):
+def test_a_map_without_labels_keeps_classes_apart_that_it_never_saw(unlabeled, some_digits):
     X, y = some_digits
-    points = unlabelled.transform(X)
-    assert neighbour_error(points, y) < 0.2
-    assert neighbour_error(X[:, :2] + 0.0, y) > 0.6
+    points = unlabeled.transform(X)
+    assert neighbor_error(points, y) < 0.2
+    assert neighbor_error(X[:, :2] + 0.0, y) > 0.6
 
 
-def test_it_tells_how_far_neighbours_can_be_trusted_on_held_out_rows(unlabelled):
-    assert 0.75 < unlabelled.trustworthiness_ <= 1
-    assert unlabelled.validation_error_ is None
-    assert unlabelled.train_error_ is None
+def test_it_tells_how_far_neighbors_can_be_trusted_on_held_out_rows(unlabeled):
+    assert 0.75 < unlabeled.trustworthiness_ <= 1
+    assert unlabeled.validation_error_ is None
+    assert unlabeled.train_error_ is None
 
 
-def test_noise_keeps_few_of_its_neighbours():
+def test_noise_keeps_few_of_its_neighbors():
     noise = np.random.RandomState(0).normal(size=(400, 40))
     assert quick(max_epochs=10).fit(noise).trustworthiness_ < 0.7
 
 
-def test_it_names_no_classes_and_says_so(unlabelled, some_digits):
-    assert unlabelled.exemplar_labels_ is None
+def test_it_names_no_classes_and_says_so(unlabeled, some_digits):
+    assert unlabeled.exemplar_labels_ is None
     for verb in ("predict", "predict_proba"):
         with pytest.raises(InvalidInput, match=r"learned without labels.*use transform, or fit"):
-            getattr(unlabelled, verb)(some_digits[0])
+            getattr(unlabeled, verb)(some_digits[0])
 
 
-def test_the_score_without_labels_is_how_far_neighbours_can_be_trusted(unlabelled, some_digits):
+def test_the_score_without_labels_is_how_far_neighbors_can_be_trusted(unlabeled, some_digits):
     X, y = some_digits
-    assert unlabelled.score(X) == trustworthiness(unlabelled, X, unlabelled.transform(X))
+    assert unlabeled.score(X) == trustworthiness(unlabeled, X, unlabeled.transform(X))
     with pytest.raises(InvalidInput, match="3 or more"):
-        unlabelled.score(X[:2])
+        unlabeled.score(X[:2])
     with pytest.raises(InvalidInput, match="give y"):
         SHOPE(max_epochs=1, random_state=0).fit(X, y).score(X)
 
@@ -114,8 +114,8 @@ def test_rows_of_many_features_are_mapped_by_two_layers(tmp_path):
     for asked in ({"n_units": 30}, {"n_factors": (9,)}, {"order": (2,)}):
         one = SHOPE(max_epochs=1, n_landmarks=20, random_state=0, **asked).fit(X)
         assert len(one.map_.layers) == 1
-    labelled = SHOPE(max_epochs=1, structure=0.5, random_state=0).fit(X, np.arange(60) % 2)
-    assert [len(layer.b) for layer in labelled.map_.layers] == [600]
+    labeled = SHOPE(max_epochs=1, structure=0.5, random_state=0).fit(X, np.arange(60) % 2)
+    assert [len(layer.b) for layer in labeled.map_.layers] == [600]
 
 
 def test_a_grid_is_searched_without_labels(iris):
@@ -124,12 +124,12 @@ def test_a_grid_is_searched_without_labels(iris):
     assert 0.5 < search.best_score_ <= 1
 
 
-def test_it_comes_back_from_a_file(unlabelled, some_digits, tmp_path):
-    unlabelled.save(tmp_path / "map.hope")
+def test_it_comes_back_from_a_file(unlabeled, some_digits, tmp_path):
+    unlabeled.save(tmp_path / "map.hope")
     again = load(tmp_path / "map.hope")
     X = some_digits[0]
-    np.testing.assert_array_equal(again.transform(X), unlabelled.transform(X))
-    assert again.trustworthiness_ == unlabelled.trustworthiness_
+    np.testing.assert_array_equal(again.transform(X), unlabeled.transform(X))
+    assert again.trustworthiness_ == unlabeled.trustworthiness_
     assert (len(again.classes_), again.structure_) == (0, 1.0)
 
 
@@ -331,7 +331,7 @@ def test_labels_that_are_missing_in_a_table_are_kept_as_none(tmp_path):
 
 
 def test_structure_shows_what_is_inside_a_class(digits):
-    """Two kinds of rows that share a label lie apart if neighbours are to be kept."""
+    """Two kinds of rows that share a label lie apart if neighbors are to be kept."""
     X, _, y, _ = digits
     X, y = X[y < 4][:300], y[y < 4][:300]
     merged = y // 2
@@ -339,7 +339,7 @@ def test_structure_shows_what_is_inside_a_class(digits):
     for structure in (0.0, 0.5):
         model = quick(structure=structure, max_epochs=30).fit(X, merged)
         assert model.score(X, merged) > 0.95
-        kinds[structure] = neighbour_error(model.transform(X), y)
+        kinds[structure] = neighbor_error(model.transform(X), y)
     assert kinds[0.5] < 0.6 * kinds[0.0]
 
 
@@ -494,12 +494,12 @@ def test_settings_that_make_no_sense_are_named(settings, word, iris):
         SHOPE(**settings).fit(iris[0])
 
 
-def test_rows_that_are_all_alike_have_no_neighbours_to_keep():
+def test_rows_that_are_all_alike_have_no_neighbors_to_keep():
     with pytest.raises(InvalidInput, match="no column of X varies"):
         SHOPE().fit(np.ones((50, 4)))
 
 
-def test_too_few_rows_for_any_neighbours_are_told(iris):
+def test_too_few_rows_for_any_neighbors_are_told(iris):
     with pytest.raises(InvalidParameter, match="give more rows"):
         SHOPE().fit(iris[0][:2])
 

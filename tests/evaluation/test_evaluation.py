@@ -29,7 +29,7 @@ def test_knn_error_counts_mistakes_in_any_labels():
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3, 5])
-def test_neighbours_without_the_point_itself(n_neighbors):
+def test_neighbors_without_the_point_itself(n_neighbors):
     random = np.random.RandomState(0)
     points, labels = random.normal(size=(40, 2)), random.randint(3, size=40)
     expected = oracles.left_out_error(points, labels, n_neighbors)
@@ -60,8 +60,8 @@ def test_calibration_by_hand():
     assert found.error == pytest.approx(0.05)
 
 
-def test_distances_to_centres_are_in_radii_of_the_exemplars_own_class():
-    # a: centre (0, 0), squared distances 1, 1, 9, 9, radius √5; b: centre (10, 0), radius 2
+def test_distances_to_centers_are_in_radii_of_the_exemplars_own_class():
+    # a: center (0, 0), squared distances 1, 1, 9, 9, radius √5; b: center (10, 0), radius 2
     points = [[1, 0], [-1, 0], [0, 3], [0, -3], [12, 0], [8, 0]]
     labels = ["a", "a", "a", "a", "b", "b"]
     exemplars = [[10, 1], [0, 0], [1, 2], [10, -8]]

@@ -89,7 +89,7 @@ def test_coefficients_in_the_units_of_the_data_are_those_of_the_rows_as_they_are
     np.testing.assert_allclose(moved - moved[0], points - points[0], rtol=1e-3, atol=1e-3)
 
 
-def test_coefficients_in_standard_deviations_are_those_of_standardised_rows(table, hope):
+def test_coefficients_in_standard_deviations_are_those_of_standardized_rows(table, hope):
     X, _ = table
     found = hope.interactions(top=100, X=X)
     spread = np.where(X.std(axis=0) > 1e-9, X.std(axis=0), 1)

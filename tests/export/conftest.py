@@ -58,7 +58,7 @@ def shope():
 
 
 @pytest.fixture(scope="session", params=["joint", None], ids=["landmarks", "pairs"])
-def unlabelled(request):
+def unlabeled(request):
     """A model of the same rows, which has seen no label."""
     X, _ = load_iris(return_X_y=True)
     model = SHOPE(exemplars=request.param, perplexity=5, **SMALL)

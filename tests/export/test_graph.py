@@ -254,11 +254,11 @@ def test_labels_that_no_file_holds_are_refused():
         formula.plain_classes(np.array(["\ud800", "a"]))
 
 
-def test_a_model_without_labels_has_points_and_nothing_else(unlabelled, rows, tmp_path):
-    export = to_onnx(unlabelled, tmp_path / "m.onnx", rows)
+def test_a_model_without_labels_has_points_and_nothing_else(unlabeled, rows, tmp_path):
+    export = to_onnx(unlabeled, tmp_path / "m.onnx", rows)
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
     assert [output.name for output in session.get_outputs()] == ["embedding"]
     (points,) = session.run(None, {"rows": rows})
-    np.testing.assert_allclose(points, unlabelled.transform(rows), atol=1e-4)
+    np.testing.assert_allclose(points, unlabeled.transform(rows), atol=1e-4)
     assert export.parity.n_rows == 150
     assert "there were none in the fit" in str(export.parity)

@@ -142,8 +142,8 @@ def test_rows_that_overflow_are_told_to_be_given(tmp_path):
         to_onnx(model, tmp_path / "m.onnx")
 
 
-def test_points_that_are_elsewhere_are_refused_without_labels_too(unlabelled):
+def test_points_that_are_elsewhere_are_refused_without_labels_too(unlabeled):
     with pytest.raises(CannotExport, match="would put rows elsewhere"):
         parity.check_parity(
-            unlabelled, formula_of(unlabelled), lambda given: (unlabelled.transform(given) + 1,)
+            unlabeled, formula_of(unlabeled), lambda given: (unlabeled.transform(given) + 1,)
         )

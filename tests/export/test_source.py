@@ -208,22 +208,22 @@ def test_a_compiler_for_another_machine_leaves_no_file(shope, tmp_path, monkeypa
     assert not (tmp_path / "m.c").exists()
 
 
-def test_without_labels_there_is_a_function_for_points_and_no_other(unlabelled, rows, tmp_path):
-    to_c(unlabelled, tmp_path / "m.c")
+def test_without_labels_there_is_a_function_for_points_and_no_other(unlabeled, rows, tmp_path):
+    to_c(unlabeled, tmp_path / "m.c")
     text = (tmp_path / "m.c").read_text()
     assert "#define HOPEFOLD_CLASSES 0\n" in text
     library = library_of(text, tmp_path)
     assert not hasattr(library, "hopefold_predict")
-    (points,) = compiling._answers(library, formula_of(unlabelled))(rows)
-    np.testing.assert_allclose(points, unlabelled.transform(rows), atol=1e-4)
+    (points,) = compiling._answers(library, formula_of(unlabeled))(rows)
+    np.testing.assert_allclose(points, unlabeled.transform(rows), atol=1e-4)
 
 
-def test_its_program_writes_points_alone(unlabelled, rows, tmp_path):
-    to_c(unlabelled, tmp_path / "m.c")
+def test_its_program_writes_points_alone(unlabeled, rows, tmp_path):
+    to_c(unlabeled, tmp_path / "m.c")
     done = run_program(tmp_path / "m.c", as_csv(rows), tmp_path)
     heading, *lines = done.stdout.splitlines()
     assert (heading, done.stderr) == ("embedding_0,embedding_1", "")
     points = np.array([line.split(",") for line in lines], float)
-    np.testing.assert_allclose(points, unlabelled.transform(rows), atol=1e-4)
+    np.testing.assert_allclose(points, unlabeled.transform(rows), atol=1e-4)
     gone = run_program(tmp_path / "m.c", ",1,1,1,1\n", tmp_path)
     assert gone.stderr.startswith("line 1 has a missing value")

@@ -14,11 +14,11 @@ from hopefold.fitting.plan_values import Facts, Plan
 from hopefold.specification import METHODS
 from methods import plan_for
 
-FACTS = Facts(n_features=20, n_columns=18, n_rows=900, n_training=810, n_classes=3, n_labelled=900)
+FACTS = Facts(n_features=20, n_columns=18, n_rows=900, n_training=810, n_classes=3, n_labeled=900)
 KINDS = {
-    "labelled": FACTS,
-    "unlabelled": replace(FACTS, n_classes=0, n_labelled=0),
-    "partly labelled": replace(FACTS, n_labelled=100),
+    "labeled": FACTS,
+    "unlabeled": replace(FACTS, n_classes=0, n_labeled=0),
+    "partly labeled": replace(FACTS, n_labeled=100),
     "many features": replace(FACTS, n_features=784, n_columns=700, one_scale=True),
     "sparse": replace(FACTS, is_sparse=True),
     "many classes": replace(FACTS, n_classes=30),
@@ -74,7 +74,7 @@ def test_alternatives_are_named_where_held_out_rows_decide():
     assert alternatives(request_of("SHOPE"), FACTS) == [{}]
     layers = alternatives(request_of("SHOPE"), KINDS["many classes"])
     assert [one["n_units"][0] for one in layers] == [600, TWO_LAYERS]
-    shares = alternatives(request_of("SHOPE", missing_label=-1), KINDS["partly labelled"])
+    shares = alternatives(request_of("SHOPE", missing_label=-1), KINDS["partly labeled"])
     assert [one["structure"][0] for one in shares] == [0.1, 0.0, 0.5]
     assert alternatives(request_of("SHOPE", validation_fraction=0), FACTS) == [{}]
 

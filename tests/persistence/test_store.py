@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 import pytest
-from safetensors.numpy import save as serialise
+from safetensors.numpy import save as serialize
 
 from hopefold.errors import BrokenFile, HopefoldError, InvalidParameter, NoSuchFolder
 from hopefold.persistence import store
@@ -143,10 +143,10 @@ def test_a_pickle_is_never_opened(tmp_path):
         struct.pack("<Q", 2) + b"{}",
         struct.pack("<Q", 4) + b"[[[[",
         struct.pack("<Q", 100_000) + b"[" * 100_000,
-        serialise(TENSORS),
-        serialise(TENSORS, metadata={"hopefold": "[]"}),
-        serialise(TENSORS, metadata={"hopefold": json.dumps({"format": 1})}),
-        serialise(TENSORS, metadata={"hopefold": json.dumps({"format": 1, "sha256": "0" * 64})}),
+        serialize(TENSORS),
+        serialize(TENSORS, metadata={"hopefold": "[]"}),
+        serialize(TENSORS, metadata={"hopefold": json.dumps({"format": 1})}),
+        serialize(TENSORS, metadata={"hopefold": json.dumps({"format": 1, "sha256": "0" * 64})}),
     ],
 )
 def test_other_files_are_refused(tmp_path, content):

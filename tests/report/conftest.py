@@ -164,8 +164,8 @@ def many_blobs():
     def make(n_classes, n_rows):
         random = np.random.RandomState(0)
         codes = np.arange(n_rows) % n_classes
-        centres = 5 * random.normal(size=(n_classes, 6))
-        return centres[codes] + random.normal(size=(n_rows, 6)), codes
+        centers = 5 * random.normal(size=(n_classes, 6))
+        return centers[codes] + random.normal(size=(n_rows, 6)), codes
 
     return make
 

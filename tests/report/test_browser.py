@@ -249,9 +249,9 @@ def contrast(page, selector):
     """Of text against the page, as WCAG defines it."""
     script = """selector => [getComputedStyle(document.querySelector(selector)).color,
                              getComputedStyle(document.body).backgroundColor]"""
-    colours = page.evaluate(script, selector)
+    colors = page.evaluate(script, selector)
     channels = [
-        np.array([float(part) for part in colour[4:-1].split(",")]) / 255 for colour in colours
+        np.array([float(part) for part in color[4:-1].split(",")]) / 255 for color in colors
     ]
     linear = [np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for c in channels]
     dark, light = sorted(float(c @ [0.2126, 0.7152, 0.0722]) for c in linear)

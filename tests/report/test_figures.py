@@ -27,7 +27,7 @@ def test_exemplars_are_red_empty_circles():
     figure = figures.draw_map(POINTS, LABELS, exemplars=POINTS[:3])
     rings = figure.axes[0].collections[-1]
     assert len(rings.get_facecolor()) == 0
-    assert to_hex(rings.get_edgecolor()[0]) == figures.EXEMPLAR_COLOUR
+    assert to_hex(rings.get_edgecolor()[0]) == figures.EXEMPLAR_COLOR
     np.testing.assert_allclose(rings.get_offsets(), POINTS[:3])
     assert png(figure).startswith(b"\x89PNG")
 
@@ -62,10 +62,10 @@ def test_the_gallery_has_a_column_a_class():
 
 
 @pytest.mark.parametrize("n_classes", [2, 10, 11, 100])
-def test_every_class_has_a_colour_of_its_own_and_none_is_the_exemplars(n_classes):
-    colours = [to_hex(colour) for colour in figures.class_colours(n_classes)]
-    assert len(set(colours)) == n_classes
-    assert figures.EXEMPLAR_COLOUR not in colours
+def test_every_class_has_a_color_of_its_own_and_none_is_the_exemplars(n_classes):
+    colors = [to_hex(color) for color in figures.class_colors(n_classes)]
+    assert len(set(colors)) == n_classes
+    assert figures.EXEMPLAR_COLOR not in colors
 
 
 def test_maps_are_drawn_as_one_map_is():

@@ -45,7 +45,7 @@ def test_the_held_out_error_is_compared_with_naming_the_commonest_class(blobs_mo
     assert make_scene(blobs_model, X, shuffled, training=NEW).scores.p_value > 0.001
 
 
-def test_neighbours_in_the_map_judge_a_row_without_itself(blobs_model, three_blobs):
+def test_neighbors_in_the_map_judge_a_row_without_itself(blobs_model, three_blobs):
     X, y = three_blobs
     alone = y.copy()
     alone[:1] = 1  # only itself would call it right

@@ -12,7 +12,7 @@ from torch import nn
 from hopefold.errors import BrokenFile, CannotWrite, InvalidParameter
 from hopefold.training import checkpoints
 from hopefold.training.checkpoints import State, hold
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -61,9 +61,9 @@ class Problem:
         with Progress("test", settings.max_epochs, verbose=False) as progress:
             args = (self.loss, groups, 33, settings, torch.Generator().manual_seed(0), progress)
             if path is None:
-                return minimise(*args, misclassified=self.mistakes)
+                return minimize(*args, misclassified=self.mistakes)
             with hold(path, identity, 0, minutes) as checkpoint:
-                return minimise(*args, misclassified=self.mistakes, checkpoint=checkpoint)
+                return minimize(*args, misclassified=self.mistakes, checkpoint=checkpoint)
 
     def bits(self):
         return np.concatenate([self.map.detach().ravel(), self.exemplars.detach()]).tobytes()

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from hopefold.errors import Diverged, SmallerStepWarning
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.optimizers import one_cycle
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
@@ -30,7 +30,7 @@ TARGETS = torch.randn(30, 3, generator=torch.Generator().manual_seed(5))
 def run(loss_of, groups, settings=SETTINGS, **options):
     with Progress("test", settings.max_epochs, verbose=False) as progress:
         generator = torch.Generator().manual_seed(0)
-        return minimise(loss_of, groups, 30, settings, generator, progress, **options)
+        return minimize(loss_of, groups, 30, settings, generator, progress, **options)
 
 
 def to_the_mean(parameter):
@@ -193,7 +193,7 @@ def test_history_is_plain_data():
 def test_a_verbose_run_shows_epochs_loss_and_error(capfd):
     parameter = at_zero()
     with Progress("S-HOPE", 3, verbose=True) as progress:
-        minimise(
+        minimize(
             to_the_mean(parameter),
             {"map": [parameter]},
             30,

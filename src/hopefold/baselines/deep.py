@@ -13,7 +13,7 @@ from hopefold.core.maps import Deep
 from hopefold.core.masks import MaskSampler, drop
 from hopefold.fitting.build import START_ROWS, Method, Start
 from hopefold.fitting.task import Task
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -66,7 +66,7 @@ class DeepMethod(Method):
             title = f"{plan.method}, layer {depth + 1}"
             with Progress(title, settings.max_epochs, verbose=start.verbose) as progress:
                 restore = Restoration(map_.to(plan.device), depth, task, training, sample)
-                minimise(
+                minimize(
                     restore,
                     restore.groups,
                     len(training),

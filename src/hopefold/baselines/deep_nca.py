@@ -22,13 +22,13 @@ class DeepNCAMethod(DeepMethod):
     """A deep map, and the objective of NCA."""
 
     def make_loss(self, task: Task, training: ndarray) -> Loss:
-        """The share of missed neighbours, with the Student kernel."""
+        """The share of missed neighbors, with the Student kernel."""
         return onto_pairs(partial(miss_neighbors, log_kernel=log_student))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeepNCA(SupervisedEmbedding):
-    """Neighbourhood components analysis through a deep map, with the Student kernel (dt-NCA).
+    """Neighborhood components analysis through a deep map, with the Student kernel (dt-NCA).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class DeepNCA(SupervisedEmbedding):
     dropout : float, default=0.0
         Fraction of the hidden units that is dropped at random in training.
     exemplars : {"kmeans", None}, default=None
-        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
         class in the input space, mapped. ``None``: all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -60,8 +60,8 @@ class DeepNCA(SupervisedEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the objective, in the validation error and in `predict`.
     device : str or torch.device, default="auto"
@@ -110,8 +110,8 @@ class DeepNCA(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.

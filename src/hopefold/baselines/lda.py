@@ -31,7 +31,7 @@ class LDA(SupervisedEmbedding):
     n_components : int, default=2
         Dimensions of the map.
     exemplars : {"kmeans", None}, default=None
-        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
         class in the input space, mapped. ``None``: all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -47,8 +47,8 @@ class LDA(SupervisedEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the validation error and in `predict`. The map does not depend on
         them.
@@ -75,8 +75,8 @@ class LDA(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.

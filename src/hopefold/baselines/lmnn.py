@@ -1,4 +1,4 @@
-"""Large-margin nearest neighbours."""
+"""Large-margin nearest neighbors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LMNNMethod(LinearMethod):
-    """A linear map, and a margin between target neighbours and impostors."""
+    """A linear map, and a margin between target neighbors and impostors."""
 
     def make_loss(self, task: Task, training: ndarray) -> Loss:
         """The pull of targets and the push of impostors."""
@@ -46,9 +46,9 @@ class LMNNMethod(LinearMethod):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LMNN(SupervisedEmbedding):
-    """Large-margin nearest neighbours: a linear map that keeps other classes at a distance.
+    """Large-margin nearest neighbors: a linear map that keeps other classes at a distance.
 
-    Each row has target neighbours, the nearest of its class in the input space: they are pulled
+    Each row has target neighbors, the nearest of its class in the input space: they are pulled
     near, and rows of other classes are pushed one unit beyond them.
 
     Parameters
@@ -56,11 +56,11 @@ class LMNN(SupervisedEmbedding):
     n_components : int, default=2
         Dimensions of the map.
     n_targets : int, default=3
-        Target neighbours per row.
+        Target neighbors per row.
     pull : float, default=0.5
         Weight of the pull term. The push term has the weight ``1 - pull``.
     exemplars : {"kmeans", None}, default=None
-        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
         class in the input space, mapped. ``None``: all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -76,8 +76,8 @@ class LMNN(SupervisedEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the objective, in the validation error and in `predict`.
     device : str or torch.device, default="auto"
@@ -126,8 +126,8 @@ class LMNN(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.
@@ -204,6 +204,6 @@ def find_targets(task: Task, training: ndarray, n_targets: int) -> Int[ndarray, 
     return targets
 
 
-def _without(neighbours: ndarray, itself: int, k: int) -> ndarray:
+def _without(neighbors: ndarray, itself: int, k: int) -> ndarray:
     """The k nearest other rows: a row need not be its own nearest when there are copies of it."""
-    return neighbours[neighbours != itself][:k]
+    return neighbors[neighbors != itself][:k]

@@ -24,7 +24,7 @@ class LPPMethod(SolvedMethod):
     """Directions along which rows that a graph joins stay near each other."""
 
     def directions(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
-        """Those of the generalised eigenproblem, whitened first."""
+        """Those of the generalized eigenproblem, whitened first."""
         x = x - x.mean(axis=0)
         if self.plan.options["graph"] == "class":
             joined, degrees = self._product_with_classes(x, labels), np.ones(len(x))
@@ -57,7 +57,7 @@ class LPP(SupervisedEmbedding):
     """Locality preserving projections: linear, and rows that a graph joins stay near each other.
 
     The directions a with the smallest ``aᵀ Xᵀ(D − S)X a`` where ``aᵀ Xᵀ D X a = 1``: S are the
-    weights of the graph's edges, D their sums, and X is centred.
+    weights of the graph's edges, D their sums, and X is centered.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class LPP(SupervisedEmbedding):
         Dimensions of the map.
     graph : {"class", "neighbors"}, default="class"
         ``"class"`` joins all rows of a class, each pair with the weight 1 / size of the class (the
-        directions are then those of LDA). ``"neighbors"`` joins nearest neighbours regardless of
+        directions are then those of LDA). ``"neighbors"`` joins nearest neighbors regardless of
         class.
     n_graph_neighbors : int, default=5
-        Neighbours of a row in the graph ``"neighbors"``.
+        Neighbors of a row in the graph ``"neighbors"``.
     exemplars : {"kmeans", None}, default=None
-        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
         class in the input space, mapped. ``None``: all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -86,8 +86,8 @@ class LPP(SupervisedEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the validation error and in `predict`. The map does not depend on
         them.
@@ -114,8 +114,8 @@ class LPP(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.

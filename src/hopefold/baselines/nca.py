@@ -1,4 +1,4 @@
-"""Neighbourhood components analysis."""
+"""Neighborhood components analysis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NCAMethod(LinearMethod, SolvedMethod):
-    """A linear map, and the share of missed neighbours: solved exactly, or on mini-batches."""
+    """A linear map, and the share of missed neighbors: solved exactly, or on mini-batches."""
 
     @property
     def is_solved(self) -> bool:
@@ -33,7 +33,7 @@ class NCAMethod(LinearMethod, SolvedMethod):
         return bool(self.plan.options["solver"] == "exact")
 
     def make_loss(self, task: Task, training: ndarray) -> Loss:
-        """The share of missed neighbours, with a Gaussian kernel."""
+        """The share of missed neighbors, with a Gaussian kernel."""
         return onto_pairs(partial(miss_neighbors, log_kernel=log_gaussian))
 
     def directions(self, x: ndarray, labels: ndarray, seed: int) -> ndarray:
@@ -51,7 +51,7 @@ class NCAMethod(LinearMethod, SolvedMethod):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NCA(SupervisedEmbedding):
-    """Neighbourhood components analysis: a linear map in which neighbours are of one class.
+    """Neighborhood components analysis: a linear map in which neighbors are of one class.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class NCA(SupervisedEmbedding):
     max_iter : int, default=50
         Iterations of the exact solver.
     exemplars : {"kmeans", None}, default=None
-        The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+        The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
         class in the input space, mapped. ``None``: all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -79,8 +79,8 @@ class NCA(SupervisedEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the validation error and in `predict`. The map depends on them
         with the solver ``"batches"`` only.
@@ -130,8 +130,8 @@ class NCA(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.
@@ -150,7 +150,7 @@ class NCA(SupervisedEmbedding):
 
     References
     ----------
-    .. [1] J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov. Neighbourhood Components
+    .. [1] J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov. Neighborhood Components
        Analysis. NIPS, 2004.
 
     Examples

@@ -1,4 +1,4 @@
-"""Stochastic neighbour compression."""
+"""Stochastic neighbor compression."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SNCMethod(LinearMethod):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SNC(SupervisedEmbedding):
-    """Stochastic neighbour compression: prototypes that stand in for all rows in k-NN.
+    """Stochastic neighbor compression: prototypes that stand in for all rows in k-NN.
 
     Prototypes and a linear map are learned together, so that a prototype drawn at random by a
     Gaussian around a row is of the row's class; the nearest prototype decides.
@@ -103,8 +103,8 @@ class SNC(SupervisedEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.

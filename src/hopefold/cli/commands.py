@@ -15,7 +15,7 @@ def fit_command(model: Any, output: str) -> str:
     if kind != "SHOPE":
         words += ["--method", kind.lower()]
     if not len(model.classes_):
-        words += ["--unlabelled"]
+        words += ["--unlabeled"]
     columns = model.columns_
     if columns is not None:
         words += ["--label", columns.label] if columns.label else []

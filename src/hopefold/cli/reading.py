@@ -100,13 +100,13 @@ def read_for(
     return table
 
 
-def labelled(model: Any, table: Table, data: Path) -> Table:
+def labeled(model: Any, table: Table, data: Path) -> Table:
     """Return the rows that have a label, with labels of the type of the model's classes."""
     from hopefold.data.missing_values import some_rows
-    from hopefold.evaluation import labelled_rows
+    from hopefold.evaluation import labeled_rows
 
     y = labels_of(table, data, model.classes_ if len(model.classes_) else None)
-    known = labelled_rows(model, y)
+    known = labeled_rows(model, y)
     if not known.any():
         raise InvalidInput(f"every label of {data} is missing: name another column (--label).")
     table = replace(table, y=y)

@@ -123,14 +123,14 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
         rows |= _reading(data)
     if model.validation_error_ is not None:
         guessing = "" if data is None else f" (majority: {_majority_error(model, data)})"
-        which = "labelled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
+        which = "labeled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
         rows["held-out error"] = (
             f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
             f"{which}{guessing}"
         )
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
-    rows |= neighbour_facts(model)
+    rows |= neighbor_facts(model)
     if getattr(model, "n_units", None) == "auto" and len(model.map_.layers) > 1:
         rows["layers"] = (
             f"{len(model.map_.layers)}; for explanations, which take one: --n-units 600"
@@ -159,10 +159,10 @@ def _majority_error(model: Any, data: Table) -> str:
     """Return the error of always predicting the most frequent class."""
     import numpy as np
 
-    from hopefold.evaluation import labelled_rows
+    from hopefold.evaluation import labeled_rows
 
     labels = np.asarray(data.y)
-    _, counts = np.unique(labels[labelled_rows(model, labels)], return_counts=True)
+    _, counts = np.unique(labels[labeled_rows(model, labels)], return_counts=True)
     return percent(1 - counts.max() / counts.sum())
 
 
@@ -171,23 +171,23 @@ def n_classes(model: Any) -> str:
     return f"{len(model.classes_)} classes" if len(model.classes_) else "no labels"
 
 
-def neighbour_facts(model: Any) -> dict[str, str]:
-    """Return the weight of the neighbours in the loss, and their trustworthiness."""
+def neighbor_facts(model: Any) -> dict[str, str]:
+    """Return the weight of the neighbors in the loss, and their trustworthiness."""
     if not getattr(model, "structure_", 0):
         return {}
-    rows = {"neighbours": loss_share(model.structure_)}
+    rows = {"neighbors": loss_share(model.structure_)}
     if model.trustworthiness_ is not None:
         rows["trustworthiness"] = trustworthiness_text(model.trustworthiness_)
     return rows
 
 
 def loss_share(structure: float) -> str:
-    """Format the weight of the neighbours in the loss."""
+    """Format the weight of the neighbors in the loss."""
     return f"{100 * structure:g} % of the loss"
 
 
 def trustworthiness_text(trustworthiness: float) -> str:
-    """Format the trustworthiness of the neighbours."""
+    """Format the trustworthiness of the neighbors."""
     return f"{trustworthiness:.3f} of 1, on held-out rows"
 
 

@@ -33,36 +33,36 @@ def kmeans_per_class(
     Class k gets ``n_exemplars[k]`` centers. The rows of one class are fetched at a time, and at
     most ``max_rows`` of them at random, so memory use is bounded.
     """
-    centres = []
-    for label, n_centres in enumerate(n_exemplars):
+    centers = []
+    for label, n_centers in enumerate(n_exemplars):
         members = np.flatnonzero(labels == label)
         if max_rows is not None and len(members) > max_rows:
             members = np.sort(random_state.choice(members, max_rows, replace=False))
         rows = _with_short_indices(rows_of(members))
-        if n_centres == 1:
-            centres.append(np.asarray(rows.mean(axis=0)).reshape(1, -1))
-        elif n_centres == len(members):
-            centres.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
+        if n_centers == 1:
+            centers.append(np.asarray(rows.mean(axis=0)).reshape(1, -1))
+        elif n_centers == len(members):
+            centers.append(rows if isinstance(rows, np.ndarray) else rows.toarray())
         else:
-            centres.append(_centres(KMeans(n_centres, n_init=1, random_state=random_state), rows))
-    return np.concatenate(centres), np.repeat(np.arange(len(n_exemplars)), n_exemplars)
+            centers.append(_centers(KMeans(n_centers, n_init=1, random_state=random_state), rows))
+    return np.concatenate(centers), np.repeat(np.arange(len(n_exemplars)), n_exemplars)
 
 
-def kmeans_centres(
+def kmeans_centers(
     rows: Float[ndarray, "k features"] | csr_array,
-    n_centres: int,
+    n_centers: int,
     random_state: np.random.RandomState,
 ) -> Float[ndarray, "z features"]:
     """Return k-means centers of all rows, after a few iterations from random rows."""
-    kmeans = KMeans(n_centres, init="random", n_init=1, max_iter=ROUNDS, random_state=random_state)
-    return _centres(kmeans, _with_short_indices(rows))
+    kmeans = KMeans(n_centers, init="random", n_init=1, max_iter=ROUNDS, random_state=random_state)
+    return _centers(kmeans, _with_short_indices(rows))
 
 
-def _centres(kmeans: KMeans, rows: Any) -> Float[ndarray, "z features"]:
+def _centers(kmeans: KMeans, rows: Any) -> Float[ndarray, "z features"]:
     with warnings.catch_warnings():  # identical rows have identical centers
         warnings.simplefilter("ignore", ConvergenceWarning)
-        centres: ndarray = kmeans.fit(rows).cluster_centers_
-    return centres
+        centers: ndarray = kmeans.fit(rows).cluster_centers_
+    return centers
 
 
 def _with_short_indices(rows: Any) -> Any:

@@ -24,8 +24,8 @@ def squared_distances(a: Float[Tensor, "n d"], b: Float[Tensor, "m d"]) -> Float
     if 0 < a.shape[1] <= FEW_COORDINATES:
         differences = a.T[:, :, None] - b.T.contiguous()[:, None]
         return differences.square_().sum(dim=0)
-    centre = b.mean(dim=0).detach()
-    a, b = a - centre, b - centre
+    center = b.mean(dim=0).detach()
+    a, b = a - center, b - center
     norms = a.square().sum(dim=1)[:, None] + b.square().sum(dim=1)[None, :]
     return torch.addmm(norms, a, b.T, alpha=-2).clamp_min(0)
 

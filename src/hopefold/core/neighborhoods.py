@@ -54,10 +54,10 @@ def large_margin(
     *,
     pull: float = 0.5,
 ) -> Float[Tensor, ""]:
-    r"""Keep a margin of 1 between target neighbours and impostors (LMNN).
+    r"""Keep a margin of 1 between target neighbors and impostors (LMNN).
 
     :math:`\frac1{nk} \sum_{i, j \in T_i} w_i \bigl( \mu d_{ij} + (1 - \mu)
-    \sum_{l: L_l \ne L_i} [1 + d_{ij} - d_{il}]_+ \bigr)`, with the k target neighbours of a row
+    \sum_{l: L_l \ne L_i} [1 + d_{ij} - d_{il}]_+ \bigr)`, with the k target neighbors of a row
     chosen beforehand and the impostors l among the points of the batch. Costs O(n² k), and is not
     a sum over rows.
     """
@@ -76,7 +76,7 @@ def match_affinities(
     r"""Match the similarities of pairs of points to the given affinities (t-SNE).
 
     :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`, with q the Student
-    kernel normalised over all pairs of the batch. Costs O(n²), and is not a sum over rows.
+    kernel normalized over all pairs of the batch. Costs O(n²), and is not a sum over rows.
     """
     return known(*affinity_loss_and_gradient(y, affinities), y)
 

@@ -161,8 +161,8 @@ def collapse_onto_pairs(
     r"""Pull all points of a class onto each other (eq. 8; MCML with another kernel).
 
     Joint (the default): :math:`\mathrm{KL}(p \Vert q) = \sum_{i \ne j} p_{ij} \log p_{ij}/q_{ij}`,
-    with p uniform over the pairs of one class and q normalised over all pairs of the batch.
-    Conditional: the mean over the rows of :math:`\mathrm{KL}(p_i \Vert q_i)`, each row normalised
+    with p uniform over the pairs of one class and q normalized over all pairs of the batch.
+    Conditional: the mean over the rows of :math:`\mathrm{KL}(p_i \Vert q_i)`, each row normalized
     separately; a row without another row of its class is ignored. Costs O(n²), and is *not* a sum
     over rows: the objective of two half-batches differs from that of the whole.
     """
@@ -230,14 +230,14 @@ def pair_loss_and_gradient(
         gradient[block] = 4 * pull * force(inside @ extended[block], y[block])
 
     similarity.fill_diagonal_(0)
-    normaliser = similarity.sum(dim=1)
+    normalizer = similarity.sum(dim=1)
     if not conditional:
-        normaliser = normaliser.sum().expand_as(normaliser)
+        normalizer = normalizer.sum().expand_as(normalizer)
     p = 1 / partners.clamp_min(1) if conditional else attract
-    loss += torch.xlogy(shares, p * normaliser).sum()
+    loss += torch.xlogy(shares, p * normalizer).sum()
 
     tiny = torch.finfo(y.dtype).tiny  # a single row has no pairs
-    repel = (shares if conditional else shares.sum()) / normaliser.clamp_min(tiny)
+    repel = (shares if conditional else shares.sum()) / normalizer.clamp_min(tiny)
     both = torch.cat([extended, repel[:, None] * extended], dim=1)
     out, back = (similarity.square_() @ both).chunk(2, dim=1)
     gradient -= 2 * force(repel[:, None] * out + back, y)

@@ -66,10 +66,10 @@ def check_room(n_images: int, height: int, width: int) -> None:
 def read_image(path: Path, shape: tuple[int, int]) -> ndarray:
     """Read images in grayscale, resized to the given shape."""
     with _opened(path) as image:
-        grey = image.convert("L")
-        if grey.size != shape[::-1]:
-            grey = grey.resize(shape[::-1])
-        return np.asarray(grey)
+        gray = image.convert("L")
+        if gray.size != shape[::-1]:
+            gray = gray.resize(shape[::-1])
+        return np.asarray(gray)
 
 
 def _shape(path: Path) -> tuple[int, int]:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
-def check_classes(classes: ndarray, n_rows: int, n_labelled: int | None = None) -> None:
+def check_classes(classes: ndarray, n_rows: int, n_labeled: int | None = None) -> None:
     """Check that there are at least two classes."""
     which = f"all {n_rows} rows"
-    if n_labelled not in (None, n_rows):
-        which = f"all {n_labelled} rows that have a label, of {n_rows}"
+    if n_labeled not in (None, n_rows):
+        which = f"all {n_labeled} rows that have a label, of {n_rows}"
     if not len(classes):
         raise InvalidInput(
             f"the label is missing in all {n_rows} rows: call fit(X) without y to learn from rows "
-            "alone (--unlabelled), or check missing_label."
+            "alone (--unlabeled), or check missing_label."
         )
     if len(classes) < 2:
         raise InvalidInput(

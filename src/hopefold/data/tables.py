@@ -56,7 +56,7 @@ def read_table(
     ignore_extra: bool = False,
     image_shape: tuple[int, int] | None = None,
     may_be_empty: bool = False,
-    labelled: bool = True,
+    labeled: bool = True,
     missing_labels: bool = False,
 ) -> Table:
     """Read a table as input for `fit`; the model stores how the table was read.
@@ -84,7 +84,7 @@ def read_table(
         The size to which images are resized.
     may_be_empty : bool
         Accept a table without rows, e.g. one of many.
-    labelled : bool
+    labeled : bool
         Whether labels are needed. If not, there is no y, and a column that ``label`` names is
         dropped.
     missing_labels : bool
@@ -103,11 +103,11 @@ def read_table(
     size = image_shape or (columns.image_shape if columns else None)
     source = read_source(fspath(path), size)
     options = _Options(
-        label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra, labelled
+        label, tuple(ids), tuple(drop), encode, missing is not None, columns, ignore_extra, labeled
     )
     table = _of_frame(source, options) if isinstance(source, Frame) else _of_matrix(source, options)
     return without_missing(
-        table if labelled else replace(table, y=None),
+        table if labeled else replace(table, y=None),
         missing,
         source.source,
         fitting=columns is None,
@@ -144,7 +144,7 @@ class _Options:
     lenient: bool
     columns: Columns | None
     ignore_extra: bool
-    labelled: bool
+    labeled: bool
 
 
 def _of_frame(frame: Frame, options: _Options) -> Table:
@@ -159,7 +159,7 @@ def _of_frame(frame: Frame, options: _Options) -> Table:
     aside = {*ids, *drop, label, *known.aside} - set(known.names or ())
     free = [name for name in there if name not in aside]
     if options.columns is None:
-        if label is None and options.labelled:
+        if label is None and options.labeled:
             raise InvalidInput(
                 f"name the label column of {frame.source} (--label COLUMN): it has "
                 f"{columns_called(there)}."

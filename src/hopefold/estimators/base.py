@@ -82,7 +82,7 @@ class SupervisedEmbedding(
         verbose: int
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the map, and the exemplars, from labelled rows.
+        """Learn the map, and the exemplars, from labeled rows.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class SupervisedEmbedding(
         self._publish(learned, task)
         errors = self.train_error_, self.validation_error_
         if learned.plan.refit and None not in errors:
-            n_held_out = learned.plan.validation_fraction * np.count_nonzero(given.labelled)
+            n_held_out = learned.plan.validation_fraction * np.count_nonzero(given.labeled)
             warn_of_bad_refit(*errors, n_held_out)
         self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(task.labels)
@@ -136,7 +136,7 @@ class SupervisedEmbedding(
         resolve_device(self.device)  # raise early if it is unavailable
         classes, labels = given.classes()
         if self.exemplars is not None and len(classes):
-            sizes = np.bincount(labels[given.labelled])
+            sizes = np.bincount(labels[given.labeled])
             label_checks.warn_of_rare_classes(classes, sizes, self.n_exemplars)
         random = given.seed(self.random_state)
         scale = given.learn_scale(request.scale)
@@ -208,7 +208,7 @@ class SupervisedEmbedding(
         """Return the references that classify points, as `hopefold.core.neighbors` takes them.
 
         The embedding of the references, their class numbers, the weights of the classes, and how
-        many neighbours vote (``None``: the Student kernel's mass decides).
+        many neighbors vote (``None``: the Student kernel's mass decides).
         """
         if not len(self.classes_):
             raise InvalidInput(
@@ -229,7 +229,7 @@ class SupervisedEmbedding(
         save(self, path)
 
     def plot(self, X: Any, y: Any = None) -> Figure:
-        """Draw the map of labelled rows, with misclassified ones crossed; notebooks show it.
+        """Draw the map of labeled rows, with misclassified ones crossed; notebooks show it.
 
         A map that was learned without labels can be drawn without them, too.
 
@@ -271,7 +271,7 @@ class SupervisedEmbedding(
     def empty_map(self, weights: Mapping[str, Any]) -> nn.Module:
         """The map of a fitted model without its weights; sizes that are "auto" are theirs."""
         n = self.n_features_in_
-        facts = Facts(n_features=n, n_columns=n, n_classes=1, n_labelled=1)  # all rows have a label
+        facts = Facts(n_features=n, n_columns=n, n_classes=1, n_labeled=1)  # all rows have a label
         plan = resolve(self.request(), facts, self.method.sizes_of(weights))
         return self.method(plan).make_map(self.n_features_in_)
 
@@ -322,12 +322,12 @@ class SupervisedEmbedding(
         if whole.exemplars is not None:
             exemplars = scale.undo(whole.exemplars)
             references, map_ = Rows(exemplars, scale), whole.map
-        elif task.is_labelled:
-            which = task.labelled(np.arange(len(labels)))
+        elif task.is_labeled:
+            which = task.labeled(np.arange(len(labels)))
             labels = labels[which]
         device = torch.device(plan.device)
         self.reference_embedding_ = references.each(lambda rows: embed(map_, rows, device), which)
-        self.reference_labels_: Any = classes[labels] if task.is_labelled else None
+        self.reference_labels_: Any = classes[labels] if task.is_labeled else None
         self.exemplars_: Any = exemplars
         self.map_, self.scale_, self.precision_ = whole.map, scale, learned.precision
         self._scaled_map()  # now: transform leaves the model as it is

@@ -34,7 +34,7 @@ class FitInput:
     X: Any
     #: The labels that are known (``None``: not requested), and which rows have one.
     y: ndarray | None
-    labelled: Bool[ndarray, " n"]
+    labeled: Bool[ndarray, " n"]
     columns: Columns | None
     sharding: Sharding
 
@@ -45,10 +45,10 @@ class FitInput:
 
     def classes(self) -> tuple[ndarray, Int[ndarray, " n"]]:
         """Return the sorted classes and the class number of each row, or `UNKNOWN`."""
-        codes = np.full(len(self.labelled), UNKNOWN)
+        codes = np.full(len(self.labeled), UNKNOWN)
         if self.y is None:
             return np.empty(0, dtype=int), codes
-        classes, codes[self.labelled] = np.unique(self.y, return_inverse=True)
+        classes, codes[self.labeled] = np.unique(self.y, return_inverse=True)
         label_checks.check_classes(classes, len(codes), len(self.y))
         return classes, codes
 
@@ -76,7 +76,7 @@ class FitInput:
     @property
     def _n_bytes(self) -> int:
         """Return the bytes of the rows of all processes."""
-        n_bytes: int = len(self.labelled) * self.X.shape[1] * self.X.itemsize
+        n_bytes: int = len(self.labeled) * self.X.shape[1] * self.X.itemsize
         return n_bytes
 
     def seed(self, random_state: Any) -> np.random.RandomState:
@@ -121,25 +121,25 @@ def read_fit_input(model: Any, X: Any, y: Any, group: ProcessGroup) -> FitInput:
                 f"{error} (Rows are counted from the first that process {group.rank} has read.)"
             ) from error
 
-    X, y, labelled = group.together(check)
+    X, y, labeled = group.together(check)
     if group.size == 1:
-        return FitInput(X, y, labelled, columns, NOT_SHARDED)
+        return FitInput(X, y, labeled, columns, NOT_SHARDED)
     _check_agreement(model, X, group)
     if not dealt:
         group.agree("rows", (X.shape, sketch(X).tolist()))
-        group.agree("labels", _digest(y, labelled))
-        return FitInput(X, y, labelled, columns, Sharding(group))
-    bounds = (0, *np.cumsum(group.all_gather_object(len(labelled))).tolist())
-    labelled = group.all_gather_array(labelled)
+        group.agree("labels", _digest(y, labeled))
+        return FitInput(X, y, labeled, columns, Sharding(group))
+    bounds = (0, *np.cumsum(group.all_gather_object(len(labeled))).tolist())
+    labeled = group.all_gather_array(labeled)
     if y is not None:
         y = _joined_labels(y, group)
-    return FitInput(X, y, labelled, columns, Sharding(group, bounds))
+    return FitInput(X, y, labeled, columns, Sharding(group, bounds))
 
 
 def _check(
     model: Any, X: Any, y: Any, names: ndarray | None
 ) -> tuple[Any, ndarray | None, Bool[ndarray, " n"]]:
-    """Return the rows, their labels, and the mask of labelled rows."""
+    """Return the rows, their labels, and the mask of labeled rows."""
     marker = getattr(model, "missing_label", ())
     if y is None or not label_checks.is_marker(marker):
         X, y = validation.check_rows(
@@ -179,11 +179,11 @@ def _joined_labels(mine: ndarray, group: ProcessGroup) -> ndarray:
     return np.concatenate(labels) if labels else mine
 
 
-def _digest(y: ndarray | None, labelled: ndarray) -> str:
+def _digest(y: ndarray | None, labeled: ndarray) -> str:
     if y is None:
         return "none"
     classes, codes = np.unique(y, return_inverse=True)
-    parts = repr(classes.tolist()).encode(), codes.tobytes(), labelled.tobytes()
+    parts = repr(classes.tolist()).encode(), codes.tobytes(), labeled.tobytes()
     return hashlib.sha256(b"".join(parts)).hexdigest()[:12]
 
 

@@ -148,7 +148,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on rows with a label.
 
-        Without y, for a map that was learned without labels: the trustworthiness of neighbours.
+        Without y, for a map that was learned without labels: the trustworthiness of neighbors.
         """
         if y is None:
             return self._trust(X)
@@ -169,7 +169,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
 
     def _trust(self, X: Any) -> float:
         if is_stream(X) or is_lazy(X):
-            raise InvalidInput("neighbours are looked for among rows in memory: give an array.")
+            raise InvalidInput("neighbors are looked for among rows in memory: give an array.")
         points = self.transform(X)
         if len(self.classes_):
             raise InvalidInput("score needs the labels of the rows: give y.")
@@ -178,7 +178,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         found = trust(Rows(X, self.scale_), np.arange(len(points)), lambda some: points[some])
         if found is None:
             raise InvalidInput(
-                f"{len(points)} rows have no neighbours to evaluate by: give 3 or more."
+                f"{len(points)} rows have no neighbors to evaluate by: give 3 or more."
             )
         return found
 

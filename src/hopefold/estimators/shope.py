@@ -34,7 +34,7 @@ class SHOPE(HighOrderEmbedding):
     exemplars : {"joint", "kmeans", None}, default="joint"
         The references that new rows are compared with. ``"joint"``: exemplars that start from
         k-means and are learned together with the map. ``"kmeans"``: the map is learned on pairs of
-        rows, and the references are the k-means centres of each class in the input space, mapped.
+        rows, and the references are the k-means centers of each class in the input space, mapped.
         ``None``: the map is learned on pairs, and the references are all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
@@ -50,8 +50,8 @@ class SHOPE(HighOrderEmbedding):
         range, as pixels do; sparse columns are divided by their largest magnitude; otherwise
         ``"standard"``. ``None``: not at all. Exemplars are returned in the original units.
     n_neighbors : int or "auto", default="auto"
-        Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
-        neighbour wins.
+        Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the nearest
+        neighbor wins.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the objective, in the validation error and in `predict`.
     device : str or torch.device, default="auto"
@@ -90,22 +90,22 @@ class SHOPE(HighOrderEmbedding):
         ``"collapse"`` pulls a row onto all exemplars of its class. ``"spread"`` pulls it onto any
         of them, so that exemplars of a class can lie apart (``exemplars="joint"`` only).
     conditional : bool, default=False
-        Normalise the pairwise objective per row instead of over all pairs of a batch. The objective
-        on exemplars is always normalised per row.
+        Normalize the pairwise objective per row instead of over all pairs of a batch. The objective
+        on exemplars is always normalized per row.
     structure : float or "auto", default="auto"
-        Weight of the neighbours in the loss, from 0 to 1, regardless of class: 0 collapses classes
+        Weight of the neighbors in the loss, from 0 to 1, regardless of class: 0 collapses classes
         and hides their inner structure. ``"auto"``: 0 if all labels are known, 1 if there are none.
         If some are missing: 0.1, or 0 if there are at least 50 labels per class, unless another of
         0, 0.1 and 0.5 has a significantly lower error on held-out rows.
     perplexity : float, default=5.0
-        Approximate number of neighbours that a row keeps: among the landmarks, or in a batch if
+        Approximate number of neighbors that a row keeps: among the landmarks, or in a batch if
         ``exemplars`` is not ``"joint"``. Used if ``structure`` is above 0.
     n_landmarks : int or "auto", default="auto"
-        Number of landmarks: k-means centres of all rows, to which rows keep their distances. Used
+        Number of landmarks: k-means centers of all rows, to which rows keep their distances. Used
         if ``structure`` is above 0; without labels, the landmarks are the exemplars. ``"auto"``:
         one for 8 rows, at most 1,000, and more than the perplexity needs.
     missing_label : number, str, None or (), default=()
-        The value in y that marks a missing label. Rows without a label keep their neighbours
+        The value in y that marks a missing label. Rows without a label keep their neighbors
         (``structure``) and, with joint exemplars, learn from pseudo-labels weighted by their
         confidence. None and NaN are the same marker. ``()``: no label is missing, and NaN in y is
         an error.
@@ -116,13 +116,13 @@ class SHOPE(HighOrderEmbedding):
         Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3 for
         S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.
     adversarial : float or "auto", default="auto"
-        Radius of an L2-normalised adversarial perturbation, below 1: a fraction of the
+        Radius of an L2-normalized adversarial perturbation, below 1: a fraction of the
         root-mean-square distance of the rows from their mean. The loss is the mean over the rows
         and over the same rows moved by this radius along the gradient of their own loss (Goodfellow
         et al., 2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100
         features or more, and for fewer features that share one range, as pixels do; otherwise 0. It
         is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.
-        Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbours are
+        Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbors are
         learned, it is 0.
     spare_components : int, default=2
         Additional dimensions of the map during training, so that classes can move past each other.
@@ -155,8 +155,8 @@ class SHOPE(HighOrderEmbedding):
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
     trustworthiness_ : float or None
-        Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None`` unless
-        neighbours are part of the loss and at least 36 rows are held out.
+        Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
+        neighbors are part of the loss and at least 36 rows are held out.
     train_error_ : float
         Error on the training rows. The smaller it is compared with ``validation_error_``, the more
         the map overfits.
@@ -173,7 +173,7 @@ class SHOPE(HighOrderEmbedding):
     n_features_in_, feature_names_in_ : int, ndarray of str
         As in scikit-learn.
     structure_ : float
-        The weight of the neighbours in the loss.
+        The weight of the neighbors in the loss.
 
     References
     ----------

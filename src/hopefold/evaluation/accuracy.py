@@ -76,7 +76,7 @@ def left_out_error(points: ndarray, labels: ndarray, n_neighbors: int = 5) -> fl
     return float((decisions != codes).mean())
 
 
-def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
+def labeled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
     """Return which rows have a label: all except those with the model's missing-label marker.
 
     For a model that was learned without labels, None and NaN also mark missing labels.
@@ -84,8 +84,8 @@ def labelled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
     Examples
     --------
     >>> from hopefold import SHOPE
-    >>> from hopefold.evaluation import labelled_rows
-    >>> labelled_rows(SHOPE(missing_label=-1), [0, -1, 1])
+    >>> from hopefold.evaluation import labeled_rows
+    >>> labeled_rows(SHOPE(missing_label=-1), [0, -1, 1])
     array([ True, False,  True])
 
     """

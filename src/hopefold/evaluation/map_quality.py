@@ -59,7 +59,7 @@ def share_learned(model: SupervisedEmbedding, X: ndarray) -> float | None:
 def exemplar_distances(
     points: ndarray, labels: ndarray, exemplars: ndarray, exemplar_labels: ndarray
 ) -> ndarray:
-    """How far each exemplar lies from the centre of its class in the map, in radii of the class.
+    """How far each exemplar lies from the center of its class in the map, in radii of the class.
 
     The center is the mean of the points of the class, the radius the root of their mean squared
     distance to it. From a class in a single place, an exemplar is 0 or infinitely many radii off.
@@ -78,8 +78,8 @@ def exemplar_distances(
         members, own = points[labels == label], exemplar_labels == label
         if not len(members):
             raise InvalidParameter(f"no point is of the class {label}, which has exemplars.")
-        centre = members.mean(axis=0)
-        radius = np.sqrt(np.square(members - centre).sum(axis=1).mean())
-        away = np.linalg.norm(exemplars[own] - centre, axis=1)
+        center = members.mean(axis=0)
+        radius = np.sqrt(np.square(members - center).sum(axis=1).mean())
+        away = np.linalg.norm(exemplars[own] - center, axis=1)
         distances[own] = away / radius if radius > 0 else np.where(away > 0, np.inf, 0)
     return distances

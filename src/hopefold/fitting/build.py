@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Rows that the first weights are fitted to.
 START_ROWS = 250
 
-#: Rows of a class that k-means sees: where its centres are what joint exemplars start from, and
+#: Rows of a class that k-means sees: where its centers are what joint exemplars start from, and
 #: where they are what is kept.
 START_ROWS_PER_CLASS, MOST_ROWS_PER_CLASS = 2_000, 100_000
 
@@ -76,7 +76,7 @@ class Method:
         map_.start(start.fetch(START_ROWS), start.generator)
 
     def add_spare_components(self, map_: nn.Module, start: Start) -> nn.Module:
-        """The map that is optimised: the map itself, or one around it with more coordinates."""
+        """The map that is optimized: the map itself, or one around it with more coordinates."""
         return map_
 
     def make_loss(self, task: Task, training: Int[ndarray, " t"]) -> Loss:
@@ -125,31 +125,31 @@ def build(method: Method, start: Start) -> Objective:
 def start_exemplars(
     plan: Plan, task: Task, training: Int[ndarray, " t"], random: np.random.RandomState
 ) -> tuple[Float[Tensor, "z features"], Int[ndarray, " z"]]:
-    """The k-means centres of each class among the training rows, then the landmarks."""
+    """The k-means centers of each class among the training rows, then the landmarks."""
     nothing = torch.empty(0, task.rows.n_features), np.empty(0, dtype=int)
     if plan.exemplars is None:
         return nothing
-    centres, labels = nothing
-    if task.is_labelled:
-        centres, labels = _centres_of_classes(plan, task, training, random)
+    centers, labels = nothing
+    if task.is_labeled:
+        centers, labels = _centers_of_classes(plan, task, training, random)
     if task.landmarks is not None:
-        more = task.landmarks.centres.cpu()
-        centres, labels = torch.cat([centres, more]), np.append(labels, [UNKNOWN] * len(more))
-    return centres, labels
+        more = task.landmarks.centers.cpu()
+        centers, labels = torch.cat([centers, more]), np.append(labels, [UNKNOWN] * len(more))
+    return centers, labels
 
 
-def _centres_of_classes(
+def _centers_of_classes(
     plan: Plan, task: Task, training: Int[ndarray, " t"], random: np.random.RandomState
 ) -> tuple[Float[Tensor, "z features"], Int[ndarray, " z"]]:
-    training = task.labelled(training)
+    training = task.labeled(training)
     labels = task.labels[training]
     sizes = np.bincount(labels, minlength=task.n_classes)
-    centres, exemplar_labels = kmeans_per_class(
+    centers, exemplar_labels = kmeans_per_class(
         lambda members: task.rows.fetch_for_clustering(training[members]),
         labels,
         np.minimum(sizes, plan.n_exemplars).tolist(),
         random,
         max_rows=START_ROWS_PER_CLASS if plan.exemplars == "joint" else MOST_ROWS_PER_CLASS,
     )
-    centres = (centres + task.rows.clustering_shift).astype(np.float32)
-    return torch.from_numpy(centres), exemplar_labels
+    centers = (centers + task.rows.clustering_shift).astype(np.float32)
+    return torch.from_numpy(centers), exemplar_labels

@@ -25,16 +25,16 @@ def split(
 ) -> tuple[Int[ndarray, " t"], Int[ndarray, " h"]]:
     """Rows to learn from, and rows with a label to evaluate on.
 
-    Of rows without a label as large a share is in neither: neighbours are evaluated on them, too.
+    Of rows without a label as large a share is in neither: neighbors are evaluated on them, too.
     """
     everything = task.learned_from(plan)
-    labelled = task.labelled(everything)
+    labeled = task.labeled(everything)
     keep = plan.n_exemplars if plan.exemplars else 1
-    _, places = stratified_split(task.labels[labelled], plan.validation_fraction, keep, random)
-    held_out = labelled[places]
-    unlabelled = np.setdiff1d(everything, labelled, assume_unique=True)
-    n_aside = round(plan.validation_fraction * len(unlabelled))
-    aside = random.permutation(unlabelled)[:n_aside] if n_aside else unlabelled[:0]
+    _, places = stratified_split(task.labels[labeled], plan.validation_fraction, keep, random)
+    held_out = labeled[places]
+    unlabeled = np.setdiff1d(everything, labeled, assume_unique=True)
+    n_aside = round(plan.validation_fraction * len(unlabeled))
+    aside = random.permutation(unlabeled)[:n_aside] if n_aside else unlabeled[:0]
     apart = np.concatenate([held_out, aside])
     return np.setdiff1d(everything, apart, assume_unique=True), held_out
 
@@ -103,22 +103,22 @@ def evaluate(
 
 def training_error(learned: Learned, task: Task, references: Float[ndarray, "r d"]) -> float | None:
     """Return the error by the references on the rows learned from; ``None`` without labels."""
-    if not task.is_labelled:
+    if not task.is_labeled:
         return None
-    labelled = task.labelled(np.arange(len(task.labels)))
+    labeled = task.labeled(np.arange(len(task.labels)))
     points, labels = references, learned.labels
     if learned.exemplars is not None:
-        points = points_of(learned.plan, task, learned.map, labelled)
+        points = points_of(learned.plan, task, learned.map, labeled)
     else:
-        labels = labels[labelled]
+        labels = labels[labeled]
     votes = learned.plan.n_neighbors
-    return float(misclassified(task, votes, labelled, points, references, labels).mean())
+    return float(misclassified(task, votes, labeled, points, references, labels).mean())
 
 
 def trust_held_out(
     plan: Plan, task: Task, map_: nn.Module, held_out: Int[ndarray, " h"]
 ) -> float | None:
-    """Trustworthiness of neighbours in the map; ``None`` where too few rows were held out."""
+    """Trustworthiness of neighbors in the map; ``None`` where too few rows were held out."""
     if len(held_out) < 3 * TRUSTED_NEIGHBORS:
         return None
     return trust(task.rows, held_out, lambda some: points_of(plan, task, map_, some))

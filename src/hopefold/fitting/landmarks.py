@@ -1,6 +1,6 @@
-"""Who is near whom among the rows, labelled or not: what a map is to keep besides the classes.
+"""Who is near whom among the rows, labeled or not: what a map is to keep besides the classes.
 
-Rows are compared with landmarks, the k-means centres of all rows, so that the cost grows with the
+Rows are compared with landmarks, the k-means centers of all rows, so that the cost grows with the
 rows and not with their square.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hopefold.core.exemplars import kmeans_centres
+from hopefold.core.exemplars import kmeans_centers
 from hopefold.core.kernels import squared_distances
 from hopefold.core.neighborhoods import neighbor_shares, precisions
 from hopefold.data.rows import Rows
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 #: Rows that k-means sees.
 CLUSTERED_ROWS = 20_000
 
-#: Neighbours that the width of a Gaussian is found from, as a multiple of the perplexity.
+#: Neighbors that the width of a Gaussian is found from, as a multiple of the perplexity.
 NEAR = 3
 
-#: Rows, and numbers in them, from which trustworthiness is computed, and neighbours
+#: Rows, and numbers in them, from which trustworthiness is computed, and neighbors
 #: that are looked at.
 TRUSTED_ROWS, TRUSTED_VALUES, TRUSTED_NEIGHBORS = 2_000, 2**25, 12
 
@@ -40,9 +40,9 @@ BLOCK = 2_000
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Centres of the rows in the map's scale, and how narrowly each row looks around."""
+    """Centers of the rows in the map's scale, and how narrowly each row looks around."""
 
-    centres: Float[Tensor, "z features"]
+    centers: Float[Tensor, "z features"]
     precisions: Float[Tensor, "n 1"]
 
     def affinities(
@@ -50,7 +50,7 @@ class Landmarks:
     ) -> Float[Tensor, "b z"]:
         """How near each landmark is to rows with these numbers, in shares that sum to 1."""
         narrow = self.precisions[torch.from_numpy(numbers)].to(x.device)
-        return neighbor_shares(squared_distances(x, self.centres), narrow)
+        return neighbor_shares(squared_distances(x, self.centers), narrow)
 
 
 def find_landmarks(
@@ -60,12 +60,12 @@ def find_landmarks(
     device: torch.device,
     random: np.random.RandomState,
 ) -> Landmarks:
-    """So many centres of all rows, and the width of each row's neighbourhood among them."""
+    """So many centers of all rows, and the width of each row's neighborhood among them."""
     numbers = np.arange(len(rows))
     if len(numbers) > CLUSTERED_ROWS:
         numbers = np.sort(random.permutation(numbers)[:CLUSTERED_ROWS])
-    centres = kmeans_centres(rows.fetch_for_clustering(numbers), n_landmarks, random)
-    there = torch.from_numpy((centres + rows.clustering_shift).astype(np.float32))
+    centers = kmeans_centers(rows.fetch_for_clustering(numbers), n_landmarks, random)
+    there = torch.from_numpy((centers + rows.clustering_shift).astype(np.float32))
 
     def narrowness(some: Rows) -> ndarray:
         blocks = (slice(first, first + BLOCK) for first in range(0, len(some), BLOCK))
@@ -84,10 +84,10 @@ def _narrowness(x: Tensor, landmarks: Tensor, perplexity: float) -> ndarray:
 
 
 def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) -> None:
-    """Can a row have so many neighbours?"""
+    """Can a row have so many neighbors?"""
     if perplexity < n_others:
         return
-    asked = f"perplexity={perplexity:g} asks for more neighbours than there are among {among}"
+    asked = f"perplexity={perplexity:g} asks for more neighbors than there are among {among}"
     if n_others < 3:
         raise InvalidParameter(f"{asked}: give more rows.")
     raise InvalidParameter(
@@ -98,7 +98,7 @@ def check_perplexity(perplexity: float, n_others: int, among: str, remedy: str) 
 def trust(
     rows: Rows, which: Int[ndarray, " w"], points_of: Callable[[ndarray], Float[ndarray, "s d"]]
 ) -> float | None:
-    """How far neighbours in the map are neighbours among these rows: 1 if all are, 0.5 by chance.
+    """How far neighbors in the map are neighbors among these rows: 1 if all are, 0.5 by chance.
 
     That of scikit-learn, of some of the rows at random, which ``points_of`` gives the points of.
     ``None`` for fewer than three.

@@ -1,4 +1,4 @@
-"""The loss of a batch of rows under a map: what the trainer minimises.
+"""The loss of a batch of rows under a map: what the trainer minimizes.
 
 A loss is called as ``loss(map_, batch, masks)``. For high-order maps the gradient is a formula all
 the way from the objective to the first weight, and comes with the value (`HighOrderLoss`); for all
@@ -132,7 +132,7 @@ class ExemplarLoss:
 class PairLoss:
     """Collapse onto pairs, and preserve structure to a share.
 
-    The share ``structure`` of the loss asks that rows, of whatever class, keep their neighbours in
+    The share ``structure`` of the loss asks that rows, of whatever class, keep their neighbors in
     the batch.
     """
 
@@ -177,7 +177,7 @@ class HighOrderLoss:
     """A loss on points, through a high-order map, with the gradients of weights and exemplars.
 
     With a ``radius``, it is the mean of the loss and of the same loss where each row is moved by
-    the radius along its L2-normalised gradient: adversarial training (Goodfellow et al., 2015;
+    the radius along its L2-normalized gradient: adversarial training (Goodfellow et al., 2015;
     Miyato et al., 2018). The map then changes slowly around the rows that it has seen.
 
     An instance belongs to one run. Its state is the workspace of the map's backward pass, and the
@@ -190,7 +190,7 @@ class HighOrderLoss:
         self._radius = radius
         self._backprop: MapBackprop | None = None
         self._last: Batch | None = None
-        self._pseudo_labelled: Batch | None = None
+        self._pseudo_labeled: Batch | None = None
 
     @torch.inference_mode()
     def __call__(self, map_: Any, batch: Batch, masks: Masks | None) -> LossWithGradients:
@@ -242,9 +242,9 @@ class HighOrderLoss:
         return moved
 
     def _with_pseudo_labels(self, points: Tensor, batch: Batch) -> Batch:
-        if self._last is not batch or self._pseudo_labelled is None:
-            self._last, self._pseudo_labelled = batch, add_pseudo_labels(points, batch)
-        return self._pseudo_labelled
+        if self._last is not batch or self._pseudo_labeled is None:
+            self._last, self._pseudo_labeled = batch, add_pseudo_labels(points, batch)
+        return self._pseudo_labeled
 
 
 def add_pseudo_labels(points: Float[Tensor, "n+z d"], batch: Batch) -> Batch:

@@ -34,7 +34,7 @@ VALIDATION_REFERENCES = 5_000
 class Objective:
     """A map and exemplars that are being learned, and the loss of a batch of rows under them.
 
-    ``learning_map`` is what is optimised: ``map_`` itself, or a map around it with spare
+    ``learning_map`` is what is optimized: ``map_`` itself, or a map around it with spare
     coordinates. Batches are fetched into one buffer; a batch is valid until the next is fetched.
     """
 
@@ -62,19 +62,19 @@ class Objective:
         size = (0, task.rows.n_features)
         self._table = torch.empty(size, dtype=torch.float32, device=self._device)
         self._targets = torch.from_numpy(exemplar_labels).to(self._device)
-        labelled = task.labelled(training)
+        labeled = task.labeled(training)
         weights = task.class_weights
-        if len(labelled):
-            weights = weights / weights[task.labels[labelled]].mean()
+        if len(labeled):
+            weights = weights / weights[task.labels[labeled]].mean()
         self._weights = torch.from_numpy(weights).float().to(self._device)
         self._is_weighted = bool((weights != 1).any())
-        sizes = np.bincount(task.labels[labelled], minlength=task.n_classes)
-        self._expected = torch.from_numpy(sizes / max(1, len(labelled))).float().to(self._device)
+        sizes = np.bincount(task.labels[labeled], minlength=task.n_classes)
+        self._expected = torch.from_numpy(sizes / max(1, len(labeled))).float().to(self._device)
         self._numbers: Tensor | None = None
 
     @property
     def groups(self) -> Groups:
-        """What is optimised, by name."""
+        """What is optimized, by name."""
         groups = {"map": list(self._learning_map.parameters())}
         if self._plan.exemplars == "joint":
             groups["exemplars"] = [self.exemplars]
@@ -108,7 +108,7 @@ class Objective:
         """A function that gives the misclassified held-out rows of the map as it stands."""
         plan, task, references = self._plan, self._task, self.rows[:0]
         if plan.exemplars is None:
-            references = np.unique(task.labelled(self.rows))
+            references = np.unique(task.labeled(self.rows))
             references = np.sort(random.permutation(references)[:VALIDATION_REFERENCES])
 
         def now() -> ndarray:

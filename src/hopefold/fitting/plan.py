@@ -55,7 +55,7 @@ FEW_LABELS = 50
 BATCH_WITH_LANDMARKS = 64, 500
 
 #: Landmarks at most, and rows for each of them. Of few rows more are landmarks, `NEAR` times the
-#: perplexity: a row is to have neighbours among them, and others.
+#: perplexity: a row is to have neighbors among them, and others.
 LANDMARKS, ROWS_PER_LANDMARK = 1_000, 8
 
 #: The part of the epochs that an alternative is trained for, and the most rows that it may visit.
@@ -93,7 +93,7 @@ def alternatives(request: Request, facts: Facts) -> list[dict[str, tuple[Any, st
     parameters = request.parameters
     if not request.defaults.is_high_order or not parameters["validation_fraction"]:
         return [{}]
-    if facts.is_partly_labelled:
+    if facts.is_partly_labeled:
         if parameters["structure"] != "auto":
             return [{}]
         shares = _shares(request, facts)
@@ -139,7 +139,7 @@ class _Draft:
     @property
     def has_pseudo_labels(self) -> bool:
         """Are rows without a label held to the class that the map predicts for them?"""
-        return self.values["exemplars"] == "joint" and self.facts.is_partly_labelled
+        return self.values["exemplars"] == "joint" and self.facts.is_partly_labeled
 
     @property
     def preserves_structure(self) -> bool:
@@ -190,7 +190,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _shares(request: Request, facts: Facts) -> tuple[float, ...]:
     """Shares of the loss for structure that are compared where some labels are missing."""
-    few = facts.n_labelled < FEW_LABELS * facts.n_classes
+    few = facts.n_labeled < FEW_LABELS * facts.n_classes
     joint = request.parameters["exemplars"] == "joint"
     return tuple(share for share in (SHARES_FEW if few else SHARES_MORE) if share or joint)
 
@@ -206,9 +206,9 @@ def _decide_structure(draft: _Draft) -> None:
     facts = draft.facts
     if not facts.n_classes:
         draft.auto("structure", 1.0, "there are no labels")
-    elif facts.is_partly_labelled:
+    elif facts.is_partly_labeled:
         usual = _shares(draft.request, facts)[0]
-        per_class = facts.n_labelled / facts.n_classes
+        per_class = facts.n_labeled / facts.n_classes
         draft.auto("structure", usual, f"{per_class:,.0f} labels per class, others are missing")
     else:
         draft.auto("structure", 0.0, "all labels are known")
@@ -225,8 +225,8 @@ def _decide_sizes(draft: _Draft) -> None:
     if "n_units" not in draft.values:
         draft.auto("n_factors", defaults.n_factors, usual or "the usual number for HOPE")
         return
-    unlabelled = draft.preserves_structure and not facts.n_classes
-    if unlabelled and _may_stack(draft.request) and facts.n_features >= FEW_FEATURES:
+    unlabeled = draft.preserves_structure and not facts.n_classes
+    if unlabeled and _may_stack(draft.request) and facts.n_features >= FEW_FEATURES:
         draft.auto("n_units", TWO_LAYERS, f"no labels, and at least {FEW_FEATURES} features")
     draft.auto("n_units", defaults.n_units, usual or "the usual number")
     draft.auto("n_factors", defaults.n_factors, usual or "the usual number")

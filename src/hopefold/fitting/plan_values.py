@@ -17,7 +17,7 @@ DEFAULT = "default"
 class Defaults:
     """What "auto" starts from in one method."""
 
-    #: Neighbours that vote among exemplars; ``None``: the Student kernel's mass decides.
+    #: Neighbors that vote among exemplars; ``None``: the Student kernel's mass decides.
     n_neighbors: int | None = 5
     n_factors: int = 400
     n_units: int = 600
@@ -50,7 +50,7 @@ class Facts:
     n_rows: int = 1
     n_training: int = 1
     n_classes: int = 0
-    n_labelled: int = 0
+    n_labeled: int = 0
     is_sparse: bool = False
     #: Do all columns share one scale, as pixels do?
     one_scale: bool = False
@@ -58,9 +58,9 @@ class Facts:
     best_device: str = "cpu"
 
     @property
-    def is_partly_labelled(self) -> bool:
+    def is_partly_labeled(self) -> bool:
         """Have some rows a label, and some not?"""
-        return 0 < self.n_labelled < self.n_rows
+        return 0 < self.n_labeled < self.n_rows
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Request:
         return len(n_units) if n_units is not None and is_several(n_units) else 1
 
     def votes(self, *, with_exemplars: bool) -> int | None:
-        """How many neighbours vote in `predict`; ``None``: the Student kernel's mass decides."""
+        """How many neighbors vote in `predict`; ``None``: the Student kernel's mass decides."""
         asked = self.parameters["n_neighbors"]
         if asked != "auto":
             return int(asked)
@@ -152,7 +152,7 @@ class Plan:
         return Layers.of(self.order, self.n_factors, self.n_units)
 
     @property
-    def learns_from_unlabelled(self) -> bool:
+    def learns_from_unlabeled(self) -> bool:
         """Is anything learned from rows without a label?"""
         return self.structure > 0 or self.pseudo_labels
 

@@ -172,7 +172,7 @@ def bytes_without_map(plan: Plan, task: Task, precision: str) -> int:
     n_references = len(task.labels)
     exemplars = 0
     if plan.exemplars is not None:
-        rows = task.labelled(task.learned_from(plan))
+        rows = task.labeled(task.learned_from(plan))
         sizes = np.bincount(task.labels[rows], minlength=task.n_classes)
         n_references = int(np.minimum(sizes, plan.n_exemplars).sum())
         exemplars = coarse_bytes((n_references, task.rows.n_features), precision)

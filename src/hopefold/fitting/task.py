@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 
 #: The least share of an epoch that rows with a label have, where others have none.
-LABELLED_SHARE = 0.05
+LABELED_SHARE = 0.05
 
 #: Processors multiply by so many columns at a time: a few less take as long.
 COLUMNS_AT_ONCE = 16
@@ -64,7 +64,7 @@ class Task:
             n_rows=n_rows,
             n_training=n_rows if n_training is None else n_training,
             n_classes=self.n_classes,
-            n_labelled=int(np.count_nonzero(self.labels >= 0)),
+            n_labeled=int(np.count_nonzero(self.labels >= 0)),
             is_sparse=self.rows.is_sparse,
             one_scale=self.scale.is_one,
             best_device=str(best_device()),
@@ -88,26 +88,26 @@ class Task:
         return len(self.class_weights)
 
     @property
-    def is_labelled(self) -> bool:
+    def is_labeled(self) -> bool:
         """Has any row a label?"""
         return self.n_classes > 0
 
-    def labelled(self, which: Int[ndarray, " w"]) -> Int[ndarray, " k"]:
+    def labeled(self, which: Int[ndarray, " w"]) -> Int[ndarray, " k"]:
         """Those of these rows that have a label."""
         return which[self.labels[which] >= 0]
 
     def learned_from(self, plan: Plan) -> Int[ndarray, " n"]:
         """The rows that count: those without a label where something is learned from them."""
         everything = np.arange(len(self.labels))
-        return everything if plan.learns_from_unlabelled else self.labelled(everything)
+        return everything if plan.learns_from_unlabeled else self.labeled(everything)
 
     def visits(self, training: Int[ndarray, " t"]) -> Int[ndarray, " v"]:
-        """The rows of an epoch, ascending: labelled rows several times where they are few."""
-        labelled = self.labelled(training)
-        times = round(LABELLED_SHARE * len(training) / len(labelled)) if len(labelled) else 0
+        """The rows of an epoch, ascending: labeled rows several times where they are few."""
+        labeled = self.labeled(training)
+        times = round(LABELED_SHARE * len(training) / len(labeled)) if len(labeled) else 0
         if times <= 1:
             return training
-        return np.sort(np.concatenate([training, np.tile(labelled, times - 1)]))
+        return np.sort(np.concatenate([training, np.tile(labeled, times - 1)]))
 
     def spread(self, which: Int[ndarray, " w"]) -> float:
         """The root of the mean squared distance of these rows from their mean."""
@@ -121,7 +121,7 @@ class Task:
 
     def class_shares(self, which: Int[ndarray, " w"]) -> Float[ndarray, " classes"]:
         """The weighted share of each class among these rows."""
-        sizes = np.bincount(self.labels[self.labelled(which)], minlength=self.n_classes)
+        sizes = np.bincount(self.labels[self.labeled(which)], minlength=self.n_classes)
         weights = sizes * self.class_weights
         shares: ndarray = weights / weights.sum()
         return shares
@@ -150,7 +150,7 @@ class Learned:
     run: Run
     plan: Plan
     precision: str = "float32"
-    #: Of neighbours in the map on held-out rows; where structure was preserved.
+    #: Of neighbors in the map on held-out rows; where structure was preserved.
     trustworthiness: float | None = None
 
     def with_all_columns(self, columns: Int[ndarray, " c"] | None, n_columns: int) -> Learned:

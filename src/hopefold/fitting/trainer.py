@@ -33,7 +33,7 @@ from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
 from hopefold.specification import CHECKPOINT_PARAMETERS
 from hopefold.training.checkpoints import hold
-from hopefold.training.loop import minimise
+from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
 from hopefold.training.settings import Training
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 #: The steps of `partial_fit` are as large as in the middle of a run: nobody knows the last one.
 MIDDLE = 0.5
 
-#: Rows by which the data of a checkpoint are recognised, in addition to the scale and all labels.
+#: Rows by which the data of a checkpoint are recognized, in addition to the scale and all labels.
 SAMPLED_ROWS = 100
 
 
@@ -65,9 +65,9 @@ class Trainer:
             self._with_checkpoint(task, random) as (kept, seeded),
         ):
             chosen = self._choose(kept, seeded)
-            if not chosen.is_labelled:
-                return self._fit_unlabelled(chosen, seeded)
-            return self._fit_labelled(chosen, seeded)
+            if not chosen.is_labeled:
+                return self._fit_unlabeled(chosen, seeded)
+            return self._fit_labeled(chosen, seeded)
 
     def fit_more(self, task: Task, state: IncrementalState) -> Learned:
         """Go on from a state, in one pass over these rows; the state is changed."""
@@ -82,7 +82,7 @@ class Trainer:
             torch.enable_grad(),
             Progress(plan.method, 1, verbose=False) as progress,
         ):
-            run = minimise(
+            run = minimize(
                 objective.loss,
                 objective.groups,
                 len(everything),
@@ -99,7 +99,7 @@ class Trainer:
         """The plan of a run that learns from so many rows, by default from all."""
         return resolve(self._request, task.facts(n_training), {**self._decided, **decided})
 
-    def _fit_labelled(self, task: Task, random: np.random.RandomState) -> Learned:
+    def _fit_labeled(self, task: Task, random: np.random.RandomState) -> Learned:
         plan = self.plan(task)
         everything = task.learned_from(plan)
         training, held_out = everything, everything[:0]
@@ -134,7 +134,7 @@ class Trainer:
         again = self.run(plan, task, everything, everything[:0], like=learned)
         return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
 
-    def _fit_unlabelled(self, task: Task, random: np.random.RandomState) -> Learned:
+    def _fit_unlabeled(self, task: Task, random: np.random.RandomState) -> Learned:
         """Nothing is chosen on held-out rows: the map is learned once, and evaluated on them."""
         plan = self.plan(task)
         n_held_out = round(plan.validation_fraction * len(task.labels))
@@ -177,13 +177,13 @@ class Trainer:
     def _descend(
         self, method: Method, task: Task, training: ndarray, held_out: ndarray, title: str
     ) -> Learned:
-        """Build what the plan names, minimise the loss, and return the result on the CPU."""
+        """Build what the plan names, minimize the loss, and return the result on the CPU."""
         plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
         with Progress(title, plan.max_epochs, verbose=verbose) as progress:
             random = np.random.RandomState(task.seed)
             generator = torch.Generator().manual_seed(task.seed)
             objective = build(method, Start(task, training, random, generator, verbose))
-            run = minimise(
+            run = minimize(
                 objective.loss,
                 objective.groups,
                 len(objective.rows),
@@ -199,7 +199,7 @@ class Trainer:
             return Learned(map_, None, task.labels, run, plan)
         exemplars = objective.learned_exemplars().detach().cpu().numpy()
         labels = objective.exemplar_labels
-        if task.is_labelled:  # landmarks are not needed any more
+        if task.is_labeled:  # landmarks are not needed any more
             exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
         return Learned(map_, exemplars, labels, run, plan)
 
@@ -252,7 +252,7 @@ class Trainer:
     def _find_landmarks(self, plan: Plan, task: Task, random: np.random.RandomState) -> Task:
         """The task with the landmarks that rows are to stay near to, where the plan has any."""
         n_rows = len(task.labels)
-        if plan.exemplars is None or (plan.exemplars == "kmeans" and task.is_labelled):
+        if plan.exemplars is None or (plan.exemplars == "kmeans" and task.is_labeled):
             n_others = min(plan.batch_size, n_rows) - 1
             check_perplexity(plan.perplexity, n_others, "the rows of a batch", "raise batch_size")
             return task
@@ -266,7 +266,7 @@ class Trainer:
         check_perplexity(plan.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
         device = torch.device(plan.device)
         landmarks = find_landmarks(task.rows, n_landmarks, plan.perplexity, device, random)
-        task.sharding.group.broadcast([landmarks.centres, landmarks.precisions])
+        task.sharding.group.broadcast([landmarks.centers, landmarks.precisions])
         return replace(task, landmarks=landmarks)
 
     # -- checkpoints ------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def check_request(request: Request, task: Task, plans: list[Plan]) -> None:
     """Do the parameters suit the labels and the columns that there are?"""
     asked = request.parameters
     structure = asked.get("structure", 0)
-    if not task.is_labelled:
+    if not task.is_labeled:
         if asked["class_weight"] is not None:
             raise InvalidParameter(
                 f"class_weight={asked['class_weight']!r}, but there are no labels: leave it out, "
@@ -322,7 +322,7 @@ def check_request(request: Request, task: Task, plans: list[Plan]) -> None:
     if not any(plan.structure for plan in plans):
         return
     if not task.scale.gain.any():
-        raise InvalidInput("no column of X varies: there are no neighbours to keep.")
+        raise InvalidInput("no column of X varies: there are no neighbors to keep.")
     if asked["max_bytes"] is not None:
         raise InvalidParameter(
             f"max_bytes={asked['max_bytes']} is for maps that classes alone decide: leave it out, "

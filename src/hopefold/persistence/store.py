@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from safetensors.numpy import load as parse_tensors
-from safetensors.numpy import save as serialise
+from safetensors.numpy import save as serialize
 
 from hopefold.errors import (
     BrokenFile,
@@ -88,7 +88,7 @@ def to_bytes(manifest: Mapping[str, Any], tensors: Mapping[str, ndarray]) -> byt
     sealed = {"sha256": _NO_CHECKSUM.decode(), **manifest, "format": FORMAT}
     metadata = {_KEY: json.dumps(sealed, allow_nan=False, separators=(",", ":"))}
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    content = bytearray(serialise(arrays, metadata=metadata))
+    content = bytearray(serialize(arrays, metadata=metadata))
     content[_checksum_of(content)] = hashlib.sha256(content).hexdigest().encode()
     return bytes(content)
 

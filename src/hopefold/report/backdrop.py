@@ -37,8 +37,8 @@ def make_backdrop(
     model: SupervisedEmbedding, points: ndarray, low: ndarray, high: ndarray, *, with_density: bool
 ) -> Backdrop:
     """Classify every cell of the grid, including a margin beyond the frame."""
-    centre, half = (low + high) / 2, float((high - low).max())
-    low, high = centre - half, centre + half
+    center, half = (low + high) / 2, float((high - low).max())
+    low, high = center - half, center + half
     edges = np.linspace(low, high, N_CELLS + 1)
     codes, certainty = _regions(model, edges) if len(model.classes_) else (None, None)
     density = None

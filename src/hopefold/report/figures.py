@@ -15,7 +15,7 @@ from sklearn.cluster import DBSCAN
 from hopefold.core.neighbors import decide
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.report.frame import frame
-from hopefold.report.palette import EXEMPLAR_COLOUR, class_colours
+from hopefold.report.palette import EXEMPLAR_COLOR, class_colors
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -124,15 +124,15 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
         np.zeros(len(points), bool) if panel.misclassified is None else panel.misclassified
     )
     classes = np.unique(labels)
-    colours = class_colours(len(classes))
+    colors = class_colors(len(classes))
     if panel.labels is None:
-        classes, colours = classes[:0], ()
+        classes, colors = classes[:0], ()
     _draw_points(axes, points, labels, misclassified, rasterized=rasterized)
-    for label, colour in zip(classes, colours, strict=True):
-        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.9}
-        centre = np.median(points[labels == label], axis=0)
+    for label, color in zip(classes, colors, strict=True):
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": color, "alpha": 0.9}
+        center = np.median(points[labels == label], axis=0)
         axes.annotate(
-            plain(label), centre, (10, 10), textcoords="offset points", fontsize=11, bbox=box
+            plain(label), center, (10, 10), textcoords="offset points", fontsize=11, bbox=box
         )
     legend = {}
     if misclassified.any():
@@ -145,11 +145,11 @@ def _draw_panel(axes: Any, panel: Panel, *, rasterized: bool = False) -> None:
             exemplars[:, 1],
             s=90,
             facecolors="none",
-            edgecolors=EXEMPLAR_COLOUR,
+            edgecolors=EXEMPLAR_COLOR,
             linewidths=1.6,
         )
         legend[_exemplars_in_places(exemplars, points)] = Line2D(
-            [], [], marker="o", color="none", mec=EXEMPLAR_COLOUR, mfc="none", ms=8, mew=1.6
+            [], [], marker="o", color="none", mec=EXEMPLAR_COLOR, mfc="none", ms=8, mew=1.6
         )
     low, high = frame(points)
     outside = ~((points >= low) & (points <= high)).all(axis=1)
@@ -171,10 +171,10 @@ def _draw_points(
     size = float(np.clip(20_000 / max(len(points), 1), 2, 24))
     right = {"s": size, "alpha": 0.75, "linewidths": 0}
     wrong = {"s": 2 * size, "marker": "x", "linewidths": 1.4, "zorder": 5}
-    for label, colour in zip(classes, class_colours(len(classes)), strict=True):
+    for label, color in zip(classes, class_colors(len(classes)), strict=True):
         for which, style in ((~misclassified, right), (misclassified, wrong)):
             x, y = points[(labels == label) & which].T
-            axes.scatter(x, y, color=colour, rasterized=rasterized, **style)
+            axes.scatter(x, y, color=color, rasterized=rasterized, **style)
 
 
 def draw_gallery(

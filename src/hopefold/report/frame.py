@@ -22,8 +22,8 @@ def frame(points: ndarray) -> tuple[ndarray, ndarray]:
     A few outliers would compress all other points; they are counted instead.
     """
     low, high = np.quantile(points, [NEARLY_NONE, 1 - NEARLY_NONE], axis=0)
-    centre, width = (low + high) / 2, (high - low).max()
-    return centre - width, centre + width
+    center, width = (low + high) / 2, (high - low).max()
+    return center - width, center + width
 
 
 def closest_frame(points: ndarray) -> tuple[ndarray, ndarray]:

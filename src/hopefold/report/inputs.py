@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from hopefold.data import validation
 from hopefold.errors import InvalidInput, InvalidParameter
 from hopefold.estimators.base import SupervisedEmbedding
-from hopefold.evaluation import labelled_rows
+from hopefold.evaluation import labeled_rows
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
 #: The class name of rows without a label.
-UNLABELLED = "no label"
+UNLABELED = "no label"
 
 
 def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, ndarray]:
@@ -41,12 +41,12 @@ def check_rows_and_labels(model: Any, X: Any, y: Any) -> tuple[Any, ndarray, nda
         )
     if labels.shape != (n_rows,):
         raise InvalidInput(f"there are {n_rows} rows and labels of shape {labels.shape}.")
-    labelled = labelled_rows(model, labels)
-    if not labelled.any() and not len(model.classes_):
+    labeled = labeled_rows(model, labels)
+    if not labeled.any() and not len(model.classes_):
         return X, *nothing
-    if not labelled.any():
+    if not labeled.any():
         raise InvalidInput(f"the label is missing in all {n_rows} rows: give rows with labels.")
-    return X, labels, labelled
+    return X, labels, labeled
 
 
 def without_warnings(work: Any, *arguments: Any, **options: Any) -> Any:
@@ -79,17 +79,17 @@ def check_training(training: Any, n_rows: int, known: bool) -> ndarray:
 
 
 def codes_of(
-    known: ndarray, y: ndarray, labelled: ndarray
+    known: ndarray, y: ndarray, labeled: ndarray
 ) -> tuple[tuple[str, ...], ndarray, int | None]:
     """Return the classes of the model, then unknown labels; and the code of each label.
 
     The last code is that of rows without a label, if there are any.
     """
-    values, places = np.unique(y[labelled], return_inverse=True)
+    values, places = np.unique(y[labeled], return_inverse=True)
     order = {label: code for code, label in enumerate(known.tolist())}
     for label in values.tolist():
         order.setdefault(label, len(order))
     codes = np.array([order[label] for label in values.tolist()])
-    names, true = tuple(map(str, order)), np.full(len(labelled), len(order))
-    true[labelled] = codes[places] if len(codes) else 0
-    return (names, true, None) if labelled.all() else ((*names, UNLABELLED), true, len(names))
+    names, true = tuple(map(str, order)), np.full(len(labeled), len(order))
+    true[labeled] = codes[places] if len(codes) else 0
+    return (names, true, None) if labeled.all() else ((*names, UNLABELED), true, len(names))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopefold.core.exemplars import kmeans_centres
+from hopefold.core.exemplars import kmeans_centers
 from hopefold.core.neighbors import nearest
 from hopefold.estimators.base import SupervisedEmbedding
 
@@ -26,7 +26,7 @@ def choose_landmarks(model: SupervisedEmbedding) -> Int[ndarray, " parts"]:
     seen = np.sort(random.permutation(len(references))[:SEEN_POINTS])
     places = references[seen].astype(np.float64)
     n_parts = min(N_PARTS, len(np.unique(places, axis=0)))
-    _, found = nearest(kmeans_centres(places, n_parts, random), places, 1)
+    _, found = nearest(kmeans_centers(places, n_parts, random), places, 1)
     return np.unique(seen[found[:, 0]])
 
 

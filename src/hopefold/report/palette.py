@@ -25,8 +25,8 @@ PALETTE = (
     "#5b5e6b",
     "#92dadd",
 )
-EXEMPLAR_COLOUR = "#d1001f"
-UNLABELLED_COLOUR = "#a3a8b1"
+EXEMPLAR_COLOR = "#d1001f"
+UNLABELED_COLOR = "#a3a8b1"
 
 #: Range of lightness and maximum chroma of further colors in OKLab: visible on white and on black,
 #: with none standing out.
@@ -74,7 +74,7 @@ _TO_OKLAB = np.array(
 
 
 @cache
-def class_colours(n_classes: int) -> tuple[str, ...]:
+def class_colors(n_classes: int) -> tuple[str, ...]:
     """Return one color per class: the fixed ten, then by largest distance to those before.
 
     The distance of two colors is the smallest over the types of color vision. The colors of fewer
@@ -82,8 +82,8 @@ def class_colours(n_classes: int) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from hopefold.report.palette import class_colours
-    >>> class_colours(2)
+    >>> from hopefold.report.palette import class_colors
+    >>> class_colors(2)
     ('#3f90da', '#ffa90e')
 
     """
@@ -96,8 +96,8 @@ def class_colours(n_classes: int) -> tuple[str, ...]:
     candidates = candidates[fits]
     seen = as_seen(candidates)
     chosen = [*PALETTE]
-    taken = as_seen(np.array([_numbers(colour) for colour in (*PALETTE, EXEMPLAR_COLOUR)]))
-    nearest = np.min([_difference(seen, colour) for colour in taken], axis=0)
+    taken = as_seen(np.array([_numbers(color) for color in (*PALETTE, EXEMPLAR_COLOR)]))
+    nearest = np.min([_difference(seen, color) for color in taken], axis=0)
     while len(chosen) < n_classes:
         best = int(nearest.argmax())
         chosen.append(_name(candidates[best]))
@@ -105,17 +105,17 @@ def class_colours(n_classes: int) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def as_seen(colours: Float[ndarray, "n 3"]) -> Float[ndarray, "n 4 3"]:
+def as_seen(colors: Float[ndarray, "n 3"]) -> Float[ndarray, "n 4 3"]:
     """Return colors in OKLab, as seen with each type of color vision."""
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.einsum("vij,nj->nvi", VISIONS, linear), 0, 1)
     lab: ndarray = np.cbrt(seen @ _TO_CONES.T) @ _TO_OKLAB.T
     return lab
 
 
-def oklab(colours: Float[ndarray, "... 3"]) -> Float[ndarray, "... 3"]:
+def oklab(colors: Float[ndarray, "... 3"]) -> Float[ndarray, "... 3"]:
     """Return colors in OKLab, whose distances approximate perceived differences."""
-    lab: ndarray = as_seen(np.atleast_2d(colours))[:, 0].reshape(colours.shape)
+    lab: ndarray = as_seen(np.atleast_2d(colors))[:, 0].reshape(colors.shape)
     return lab
 
 
@@ -130,8 +130,8 @@ def _difference(seen: Float[ndarray, "n 4 3"], other: Float[ndarray, "4 3"]) -> 
     return distances
 
 
-def _numbers(colour: str) -> ndarray:
-    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+def _numbers(color: str) -> ndarray:
+    return np.array([int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)])
 
 
 def _name(numbers: ndarray) -> str:

@@ -26,7 +26,7 @@ MANY_PIXELS = 4_000_000
 
 #: Opacity of regions, from the boundary of classes to certainty.
 TINT = (8, 40)
-DENSITY_GREY = (122, 127, 138)
+DENSITY_GRAY = (122, 127, 138)
 
 #: Characters that are escaped in a script element, even within a string.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -47,7 +47,7 @@ def payload(scene: Scene) -> dict[str, Any]:
     sampled = len(scene.numbers) < scene.n_rows
     return {
         "classes": scene.classes,
-        "colours": scene.colours,
+        "colors": scene.colors,
         "n_rows": scene.n_rows,
         "n_leading": 0 if scene.leading is None else scene.leading.shape[1],
         "numbers": array(scene.numbers, np.uint32) if sampled else None,
@@ -55,7 +55,7 @@ def payload(scene: Scene) -> dict[str, Any]:
         "x": array(scene.points[:, 0], np.float32),
         "y": array(scene.points[:, 1], np.float32),
         "true": array(scene.true, code),
-        "unlabelled": scene.unlabelled,
+        "unlabeled": scene.unlabeled,
         "predicted": None if scene.predicted is None else array(scene.predicted, code),
         "leading": None if scene.leading is None else array(scene.leading, code),
         "shares": None if scene.shares is None else array(_whole(scene.shares), np.uint16),
@@ -114,7 +114,7 @@ def _backdrop(scene: Scene) -> dict[str, Any]:
     return {
         "low": back.low.tolist(),
         "high": back.high.tolist(),
-        "regions": None if back.codes is None else image_uri(_tinted(back, scene.colours)),
+        "regions": None if back.codes is None else image_uri(_tinted(back, scene.colors)),
         "density": None if back.density is None else image_uri(_shaded(back.density)),
     }
 
@@ -123,17 +123,17 @@ def _tinted(back: Backdrop, names: tuple[str, ...]) -> ndarray:
     """Draw the regions in the colors of their classes, fainter near class boundaries."""
     assert back.codes is not None
     assert back.certainty is not None
-    colours = np.array([[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in names])
+    colors = np.array([[int(c[place : place + 2], 16) for place in (1, 3, 5)] for c in names])
     faint, strong = TINT
     alpha = faint + (strong - faint) * back.certainty
-    return np.dstack([colours[back.codes], alpha]).astype(np.uint8)
+    return np.dstack([colors[back.codes], alpha]).astype(np.uint8)
 
 
 def _shaded(density: ndarray) -> ndarray:
     """Draw the density of rows in gray, on a logarithmic scale."""
     shade = np.log1p(density) / np.log1p(density.max())
-    grey = np.broadcast_to(DENSITY_GREY, (*density.shape, 3))
-    return np.dstack([grey, 150 * shade]).astype(np.uint8)
+    gray = np.broadcast_to(DENSITY_GRAY, (*density.shape, 3))
+    return np.dstack([gray, 150 * shade]).astype(np.uint8)
 
 
 def _exemplars(scene: Scene, code: Any) -> dict[str, Any] | None:

@@ -77,7 +77,7 @@ def render(scene: Scene) -> str:
         scripts=scripts,
         data=to_json(scene),
         sheets=thumbnail_sheets(scene.display) if isinstance(scene.display, Images) else [],
-        colours=scene.colours,
+        colors=scene.colors,
         named=scene.scores is not None,
         gallery=list(_gallery(scene)),
         interactions=_interactions(scene),

@@ -112,25 +112,25 @@ def make_images(
         some = slice(start, start + CHUNK)
         rows = X[shown[some]]
         rows = rows.toarray() if sparse.issparse(rows) else rows
-        greys = _greys(rows, low, high)
-        n_empty += int((greys < 26).sum())
-        thumbnails[some] = _resize(greys.reshape(-1, *shape), size)
+        grays = _grays(rows, low, high)
+        n_empty += int((grays < 26).sum())
+        thumbnails[some] = _resize(grays.reshape(-1, *shape), size)
     is_ink = n_empty > len(shown) * shape[0] * shape[1] / 2
     large = None
     if exemplars is not None:
-        greys = _greys(exemplars, low, high).reshape(-1, *shape)
-        large = _resize(greys, _thumbnail_size(shape, len(exemplars)))
+        grays = _grays(exemplars, low, high).reshape(-1, *shape)
+        large = _resize(grays, _thumbnail_size(shape, len(exemplars)))
     if is_ink:
         np.subtract(255, thumbnails, out=thumbnails)
         large = None if large is None else 255 - large
     return Images(thumbnails, large, is_ink, shape)
 
 
-def _greys(rows: ndarray, low: float, high: float) -> ndarray:
+def _grays(rows: ndarray, low: float, high: float) -> ndarray:
     """Scale values from the minimum to the maximum to bytes."""
     shares = (rows.astype(np.float64) - low) / (high - low or 1)
-    greys: ndarray = np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)
-    return greys
+    grays: ndarray = np.rint(255 * np.clip(shares, 0, 1)).astype(np.uint8)
+    return grays
 
 
 def _thumbnail_size(shape: tuple[int, int], n: int) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from hopefold.report.inputs import (
     without_warnings,
 )
 from hopefold.report.landmarks import choose_landmarks, parts_of_map
-from hopefold.report.palette import PALETTE, UNLABELLED_COLOUR, class_colours
+from hopefold.report.palette import PALETTE, UNLABELED_COLOR, class_colors
 from hopefold.report.row_display import RowDisplay, make_display
 from hopefold.report.scores import NeighborScores, Scores, score_neighbors, score_predictions
 from hopefold.report.top_interactions import TopInteractions, find_top_interactions, n_layers_of
@@ -66,7 +66,7 @@ class Scene:
     are indices in ``classes``. ``leading`` are the most probable classes of a row, ``shares`` their
     probabilities. ``confusion`` counts rows that were not in the training data, or all rows if all
     were: rows are true classes, columns predicted ones. Rows without a label have the code
-    ``unlabelled``, the last one; it is ``None`` if there are none.
+    ``unlabeled``, the last one; it is ``None`` if there are none.
 
     For a model that was learned without labels, all this is ``None``, and so is ``scores``.
     ``neighbor_scores`` is set if structure was preserved.
@@ -76,14 +76,14 @@ class Scene:
     method: str
     call: str
     n_rows: int
-    n_unlabelled: int
+    n_unlabeled: int
     n_features: int
     classes: tuple[str, ...]
     numbers: ndarray
     ids: tuple[str, ...] | None
     points: ndarray
     true: ndarray
-    unlabelled: int | None
+    unlabeled: int | None
     predicted: ndarray | None
     leading: ndarray | None
     shares: ndarray | None
@@ -109,15 +109,15 @@ class Scene:
     @property
     def n_classes(self) -> int:
         """The classes that rows have."""
-        return len(self.classes) - (self.unlabelled is not None)
+        return len(self.classes) - (self.unlabeled is not None)
 
     @property
-    def colours(self) -> tuple[str, ...]:
+    def colors(self) -> tuple[str, ...]:
         """One color per class; a muted one for rows without a label, if others have labels."""
-        if self.unlabelled is None:
-            return class_colours(self.n_classes)
-        quiet = UNLABELLED_COLOUR if self.n_classes else PALETTE[0]
-        return (*class_colours(self.n_classes), quiet)
+        if self.unlabeled is None:
+            return class_colors(self.n_classes)
+        quiet = UNLABELED_COLOR if self.n_classes else PALETTE[0]
+        return (*class_colors(self.n_classes), quiet)
 
 
 def make_scene(
@@ -143,7 +143,7 @@ def make_scene(
         The rows, in the units that the model was fitted in.
     y : array-like of shape (n_rows,)
         Their labels; those that are missing are marked as for the fit. May be left out for a model
-        that was learned without labels; where they are given, its map is coloured by them.
+        that was learned without labels; where they are given, its map is colored by them.
     ids : sequence of str, optional
         The ids of the rows. Default: their numbers.
     names : sequence of str, optional
@@ -173,10 +173,10 @@ def make_scene(
     ((75, 2), np.int64(75))
 
     """
-    X, y, labelled = check_rows_and_labels(model, X, y)
+    X, y, labeled = check_rows_and_labels(model, X, y)
     ids, names = check_names(ids, "ids", X.shape[0]), check_names(names, "names", X.shape[1])
     share = share_learned(model, X) if training is None else None
-    training = check_training(training, len(labelled), bool(share))
+    training = check_training(training, len(labeled), bool(share))
     shape = image_shape or getattr(model, "image_shape", None)
     if shape is not None:
         checks.check_image_shape(shape)
@@ -186,13 +186,13 @@ def make_scene(
         names = tuple(map(str, getattr(model, "feature_names_in_", numbered)))
 
     points = without_warnings(model.transform, X)
-    classes, true, unlabelled = codes_of(model.classes_, y, labelled)
+    classes, true, unlabeled = codes_of(model.classes_, y, labeled)
     shown = sample_rows(true, MOST_ROWS, SAMPLE)
-    verdict = _evaluate_rows(model, points, true, labelled, training, shown, permutation, share)
+    verdict = _evaluate_rows(model, points, true, labeled, training, shown, permutation, share)
     predicted = verdict["predicted"]
     misclassified = np.zeros(len(shown), bool)
     if predicted is not None:
-        misclassified = (true[shown] != predicted) & labelled[shown]
+        misclassified = (true[shown] != predicted) & labeled[shown]
     exemplars, pictured, parts = _exemplars(model, points)
     low, high = closest_frame(points)
     rows = Rows(X, model.scale_)
@@ -201,15 +201,15 @@ def make_scene(
         title=title,
         method=type(model).__name__,
         call=repr(model),
-        n_rows=len(labelled),
-        n_unlabelled=int((~labelled).sum()),
+        n_rows=len(labeled),
+        n_unlabeled=int((~labeled).sum()),
         n_features=X.shape[1],
         classes=classes,
         numbers=shown,
         ids=None if ids is None else tuple(ids[row] for row in shown),
         points=points[shown],
         true=true[shown],
-        unlabelled=unlabelled,
+        unlabeled=unlabeled,
         training=training[shown],
         far=far_from_all(model, rows, points, training)[shown],
         display=make_display(X, true if parts is None else parts, shown, pictured, names, shape),
@@ -219,8 +219,8 @@ def make_scene(
         n_layers=n_layers_of(model),
         exemplars=exemplars,
         frame=(low, high),
-        backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(labelled)),
-        neighbor_scores=score_neighbors(model, X, points, true, labelled, training, share),
+        backdrop=make_backdrop(model, points, low, high, with_density=len(shown) < len(labeled)),
+        neighbor_scores=score_neighbors(model, X, points, true, labeled, training, share),
         history=tuple(model.history_),
         epochs_kept=int(model.n_iter_ or 0),
         settings={name: repr(value) for name, value in model.settings_.items()},
@@ -234,7 +234,7 @@ def _evaluate_rows(
     model: SupervisedEmbedding,
     points: ndarray,
     true: ndarray,
-    labelled: ndarray,
+    labeled: ndarray,
     training: ndarray,
     shown: ndarray,
     permutation: PermutationTest | None,
@@ -251,9 +251,9 @@ def _evaluate_rows(
         return dict.fromkeys(said)
     leading, shares = _classify_points(model, points)
     predicted = leading[:, 0]
-    judged = labelled & (np.ones_like(training) if training[labelled].all() else ~training)
-    n_classes = int(max(true[labelled].max() + 1, len(model.classes_)))
-    some = (points[labelled], true[labelled], predicted[labelled], training[labelled])
+    judged = labeled & (np.ones_like(training) if training[labeled].all() else ~training)
+    n_classes = int(max(true[labeled].max() + 1, len(model.classes_)))
+    some = (points[labeled], true[labeled], predicted[labeled], training[labeled])
     return {
         "predicted": predicted[shown],
         "leading": leading[shown],

@@ -89,7 +89,7 @@ def score_neighbors(
     X: Any,
     points: ndarray,
     true: ndarray,
-    labelled: ndarray,
+    labeled: ndarray,
     training: ndarray,
     share_learned: float | None = None,
 ) -> NeighborScores | None:
@@ -98,12 +98,12 @@ def score_neighbors(
     if not share and len(model.classes_):
         return None
     error = guess = None
-    judged = labelled
-    by_learned = bool((training & labelled).any() and (~training & labelled).any())
-    if labelled.any() and not len(model.classes_):
-        learned = training[labelled] if by_learned else np.zeros(labelled.sum(), bool)
-        error = _neighbors_error(points[labelled], true[labelled], learned)
-        judged = labelled & ~training if by_learned else labelled
+    judged = labeled
+    by_learned = bool((training & labeled).any() and (~training & labeled).any())
+    if labeled.any() and not len(model.classes_):
+        learned = training[labeled] if by_learned else np.zeros(labeled.sum(), bool)
+        error = _neighbors_error(points[labeled], true[labeled], learned)
+        judged = labeled & ~training if by_learned else labeled
         guess = float(1 - np.bincount(true[judged]).max() / judged.sum())
     n_learned = model.n_rows_ or len(points)
     return NeighborScores(
@@ -133,7 +133,7 @@ def score_predictions(
     """Compare the predictions of a model with the labels."""
     new = ~training
     n_new, n_misclassified = int(new.sum()), int((true != predicted)[new].sum())
-    n_learned = _n_labelled(model, true)  # k-NN can only use labeled rows
+    n_learned = _n_labeled(model, true)  # k-NN can only use labeled rows
     guess, p_value = _against_guessing(model, true, n_misclassified, new)
     return Scores(
         n_new=n_new,
@@ -166,14 +166,14 @@ def _against_guessing(
     if not n_scored:
         if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
             return None, None
-        n_scored = round(model.settings_["validation_fraction"] * _n_labelled(model, true))
+        n_scored = round(model.settings_["validation_fraction"] * _n_labeled(model, true))
         n_misclassified = round(Run(model.n_iter_, model.history_).late_error * n_scored)
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())
     return guess, float(bdtr(n_misclassified, n_scored, guess))
 
 
-def _n_labelled(model: SupervisedEmbedding, true: ndarray) -> int:
+def _n_labeled(model: SupervisedEmbedding, true: ndarray) -> int:
     """Return the number of labeled training rows; at least the number known here."""
     n_rows = model.n_rows_ or len(true)
     some_had_none = label_checks.is_marker(model.settings_.get("missing_label", ()))

@@ -46,34 +46,34 @@ def summary(scene: Scene) -> str:
     """Return a one-line summary of the map."""
     size = f"{title(scene.method)} map of {count(scene.n_rows, 'row')}"
     columns = count(scene.n_features, "column")
-    some = f"; {scene.n_unlabelled:,} of the rows have no label" if scene.n_unlabelled else ""
+    some = f"; {scene.n_unlabeled:,} of the rows have no label" if scene.n_unlabeled else ""
     if scene.scores is not None:
         return f"{size}, {columns} and {count(scene.n_classes, 'class', 'classes')}{some}"
     if not scene.n_classes:
         return f"{size} and {columns}, learned without labels"
-    seen = f"the colours are {count(scene.n_classes, 'label')} that it has not seen"
+    seen = f"the colors are {count(scene.n_classes, 'label')} that it has not seen"
     return f"{size} and {columns}, learned without labels; {seen}{some}"
 
 
 def caption(scene: Scene) -> str:
     """Describe points and colors."""
-    grey = " Rows without a label are grey." if scene.unlabelled is not None else ""
+    gray = " Rows without a label are gray." if scene.unlabeled is not None else ""
     if scene.scores is not None:
         guessed = (
-            f"{grey[:-1]}: their positions follow the predicted class, right or wrong."
-            if grey
+            f"{gray[:-1]}: their positions follow the predicted class, right or wrong."
+            if gray
             else ""
         )
         return (
-            "Each point is a row, in the colour of its true class; tints are the class that a row "
+            "Each point is a row, in the color of its true class; tints are the class that a row "
             f"is predicted there.{guessed}"
         )
     alike = "rows lie near each other because their columns are alike"
     if not scene.n_classes:
         return f"Each point is a row. There are no labels: {alike}."
     return (
-        f"Each point is a row, in the colour of its label. The fit never saw the labels: {alike}, "
-        f"and a colour with a region of its own can be separated by the columns alone.{grey}"
+        f"Each point is a row, in the color of its label. The fit never saw the labels: {alike}, "
+        f"and a color with a region of its own can be separated by the columns alone.{gray}"
     )
 
 

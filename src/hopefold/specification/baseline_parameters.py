@@ -31,7 +31,7 @@ LPP = override(
         "class",
         '{"class", "neighbors"}',
         """``"class"`` joins all rows of a class, each pair with the weight 1 / size of the class
-        (the directions are then those of LDA). ``"neighbors"`` joins nearest neighbours regardless
+        (the directions are then those of LDA). ``"neighbors"`` joins nearest neighbors regardless
         of class.""",
         partial(checks.check_choice, choices=choices.GRAPHS),
     ),
@@ -40,7 +40,7 @@ LPP = override(
         "int",
         5,
         "int",
-        'Neighbours of a row in the graph ``"neighbors"``.',
+        'Neighbors of a row in the graph ``"neighbors"``.',
         _AT_LEAST_ONE,
     ),
 )
@@ -69,7 +69,7 @@ NCA = override(
 LMNN = override(
     TRAINED,
     LEARNING_RATE.but(default=0.001),
-    Parameter("n_targets", "int", 3, "int", "Target neighbours per row.", _AT_LEAST_ONE),
+    Parameter("n_targets", "int", 3, "int", "Target neighbors per row.", _AT_LEAST_ONE),
     Parameter(
         "pull",
         "float",

@@ -50,13 +50,13 @@ _ADVERSARIAL = Parameter(
     "float | str",
     0.0,
     'float or "auto"',
-    """Radius of an L2-normalised adversarial perturbation, below 1: a fraction of the
+    """Radius of an L2-normalized adversarial perturbation, below 1: a fraction of the
     root-mean-square distance of the rows from their mean. The loss is the mean over the rows and
     over the same rows moved by this radius along the gradient of their own loss (Goodfellow et al.,
     2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100 features or
     more, and for fewer features that share one range, as pixels do; otherwise 0. It is 0 for sparse
     rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``. Where some labels are
-    missing, ``"auto"`` is 0.2 with Adam; where only neighbours are learned, it is 0.""",
+    missing, ``"auto"`` is 0.2 with Adam; where only neighbors are learned, it is 0.""",
     _SHARE_OR_AUTO,
 )
 
@@ -77,7 +77,7 @@ _CHANGED = (
         kind='{"joint", "kmeans", None}',
         prose="""The references that new rows are compared with. ``"joint"``: exemplars that start
         from k-means and are learned together with the map. ``"kmeans"``: the map is learned on
-        pairs of rows, and the references are the k-means centres of each class in the input space,
+        pairs of rows, and the references are the k-means centers of each class in the input space,
         mapped. ``None``: the map is learned on pairs, and the references are all embedded training
         rows.""",
         check=partial(checks.check_choice, choices=choices.EXEMPLARS_OR_JOINT),
@@ -116,8 +116,8 @@ _ADDED = (
         "bool",
         False,
         "bool",
-        """Normalise the pairwise objective per row instead of over all pairs of a batch. The
-        objective on exemplars is always normalised per row.""",
+        """Normalize the pairwise objective per row instead of over all pairs of a batch. The
+        objective on exemplars is always normalized per row.""",
         _FLAG,
     ),
     Parameter(
@@ -125,7 +125,7 @@ _ADDED = (
         "float | str",
         "auto",
         'float or "auto"',
-        """Weight of the neighbours in the loss, from 0 to 1, regardless of class: 0 collapses
+        """Weight of the neighbors in the loss, from 0 to 1, regardless of class: 0 collapses
         classes and hides their inner structure. ``"auto"``: 0 if all labels are known, 1 if there
         are none. If some are missing: 0.1, or 0 if there are at least 50 labels per class, unless
         another of 0, 0.1 and 0.5 has a significantly lower error on held-out rows.""",
@@ -133,7 +133,7 @@ _ADDED = (
     ),
     PERPLEXITY.but(
         default=5.0,
-        prose="""Approximate number of neighbours that a row keeps: among the landmarks, or in a
+        prose="""Approximate number of neighbors that a row keeps: among the landmarks, or in a
         batch if ``exemplars`` is not ``"joint"``. Used if ``structure`` is above 0.""",
     ),
     Parameter(
@@ -141,7 +141,7 @@ _ADDED = (
         "int | str",
         "auto",
         'int or "auto"',
-        """Number of landmarks: k-means centres of all rows, to which rows keep their distances.
+        """Number of landmarks: k-means centers of all rows, to which rows keep their distances.
         Used if ``structure`` is above 0; without labels, the landmarks are the exemplars.
         ``"auto"``: one for 8 rows, at most 1,000, and more than the perplexity needs.""",
         partial(checks.check_whole_or_auto, at_least=2),
@@ -151,7 +151,7 @@ _ADDED = (
         "Any",
         (),
         "number, str, None or ()",
-        """The value in y that marks a missing label. Rows without a label keep their neighbours
+        """The value in y that marks a missing label. Rows without a label keep their neighbors
         (``structure``) and, with joint exemplars, learn from pseudo-labels weighted by their
         confidence. None and NaN are the same marker. ``()``: no label is missing, and NaN in y is
         an error.""",
@@ -264,7 +264,7 @@ SHOPE_RULES = (rules.check_layers, *HOPE_RULES)
 
 HIGH_ORDER_ATTRIBUTES = (
     *ATTRIBUTES,
-    Attribute("structure_", "float", "The weight of the neighbours in the loss."),
+    Attribute("structure_", "float", "The weight of the neighbors in the loss."),
 )
 
 HIGH_ORDER_REFERENCES = (

@@ -95,7 +95,7 @@ _METHODS = (
         "NCA",
         "nca",
         baseline.NCA,
-        """J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov. Neighbourhood Components
+        """J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov. Neighborhood Components
         Analysis. NIPS, 2004.""",
     ),
     _baseline(

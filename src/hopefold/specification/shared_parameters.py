@@ -23,7 +23,7 @@ EXEMPLARS = Parameter(
     "str | None",
     None,
     '{"kmeans", None}',
-    """The references that new rows are compared with. ``"kmeans"``: the k-means centres of each
+    """The references that new rows are compared with. ``"kmeans"``: the k-means centers of each
     class in the input space, mapped. ``None``: all embedded training rows.""",
     partial(checks.check_choice, choices=choices.EXEMPLARS),
 )
@@ -88,8 +88,8 @@ SHARED = (
         "int | str",
         "auto",
         'int or "auto"',
-        """Neighbours that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the
-        nearest neighbour wins.""",
+        """Neighbors that vote in `predict`. ``"auto"``: 5. If classes tie, the class of the
+        nearest neighbor wins.""",
         partial(checks.check_whole_or_auto, at_least=1),
     ),
     CLASS_WEIGHT,
@@ -212,7 +212,7 @@ PERPLEXITY = Parameter(
     "float",
     30.0,
     "float",
-    "Approximate number of neighbours of a row in a batch.",
+    "Approximate number of neighbors of a row in a batch.",
     partial(checks.check_number, low=1, high=math.inf, open_low=True),
 )
 
@@ -248,8 +248,8 @@ ATTRIBUTES = (
     Attribute(
         "trustworthiness_",
         "float or None",
-        """Trustworthiness of the neighbours in the map, from 0 to 1, on held-out rows. ``None``
-        unless neighbours are part of the loss and at least 36 rows are held out.""",
+        """Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None``
+        unless neighbors are part of the loss and at least 36 rows are held out.""",
     ),
     Attribute(
         "train_error_",

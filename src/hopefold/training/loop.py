@@ -39,7 +39,7 @@ class Run(NamedTuple):
         return sum(record["validation_error"] for record in late) / len(late)
 
 
-def minimise(
+def minimize(
     loss_of: Callable[[Tensor, int, float], Tensor | LossWithGradients],
     groups: Groups,
     n_rows: int,

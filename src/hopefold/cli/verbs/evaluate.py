@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hopefold.data.tables import Table
     from hopefold.evaluation import Calibration, SpeedUp
 
-#: Maximum number of rows for brute-force neighbours, whose cost is quadratic.
+#: Maximum number of rows for brute-force neighbors, whose cost is quadratic.
 BRUTE_FORCE_ROWS = 2_000
 
 
@@ -47,14 +47,14 @@ def evaluate(
 ) -> None:
     """Show errors, confusion, calibration and speed-ups.
 
-    For a model without labels: the trustworthiness of its neighbours, and the error of 5-NN in the
+    For a model without labels: the trustworthiness of its neighbors, and the error of 5-NN in the
     map on labels that the model has not seen.
     """
     if output is not None:
         outputs.check_target(output, (".json",), force=force, reads=[model, data])
     if training is not None and training.exists() and data.exists() and training.samefile(data):
         raise InvalidParameter(
-            "--training names the rows that are evaluated, and each would be its own neighbour: "
+            "--training names the rows that are evaluated, and each would be its own neighbor: "
             "leave it out, and each row is compared with the others."
         )
     fitted = reading.load_model(model)
@@ -68,13 +68,13 @@ def evaluate(
     references = None
     if training is not None:
         references = reading.read_for(fitted, training, label, **read_options)
-        references = reading.labelled(fitted, references, training)
+        references = reading.labeled(fitted, references, training)
     n_rows = table.X.shape[0]
     shown.print_line(f"{shown.title_of(fitted)} ({model}) on {data}: {n_rows:,} rows")
     found = _share_learned(fitted, table) | _trustworthiness(fitted, table)
     if len(fitted.classes_) or table.y is not None:
-        table = reading.labelled(fitted, table, data)
-        _print_unlabelled(n_rows - table.X.shape[0])
+        table = reading.labeled(fitted, table, data)
+        _print_unlabeled(n_rows - table.X.shape[0])
         found |= _errors(fitted, table, references)
     else:
         shown.print_line(
@@ -104,7 +104,7 @@ def _share_learned(fitted: Any, table: Table) -> dict[str, Any]:
 
 
 def _trustworthiness(fitted: Any, table: Table) -> dict[str, Any]:
-    """Print the trustworthiness of the neighbours, if they were part of the loss."""
+    """Print the trustworthiness of the neighbors, if they were part of the loss."""
     from hopefold.evaluation import trustworthiness
 
     if not getattr(fitted, "structure_", 0):
@@ -112,12 +112,12 @@ def _trustworthiness(fitted: Any, table: Table) -> dict[str, Any]:
     found = trustworthiness(fitted, table.X, fitted.transform(table))
     if found is not None:
         shown.print_line(
-            f"trustworthiness {found:.3f} of 1: how many neighbours in the map are true neighbours."
+            f"trustworthiness {found:.3f} of 1: how many neighbors in the map are true neighbors."
         )
     return {"trustworthiness": found}
 
 
-def _print_unlabelled(n_rows: int) -> None:
+def _print_unlabeled(n_rows: int) -> None:
     if n_rows:
         shown.print_line(f"{n_rows:,} of them have no label, and are left out of the errors.")
 

@@ -38,9 +38,9 @@ def fit(
     drop: options.Drop = None,
     encode: options.Encode = False,
     missing: options.Missing = None,
-    unlabelled: Annotated[
+    unlabeled: Annotated[
         bool,
-        typer.Option("--unlabelled", help="Fit without labels; the column of --label is left out."),
+        typer.Option("--unlabeled", help="Fit without labels; the column of --label is left out."),
     ] = False,
     force: options.Force = False,
     **parameters: Any,
@@ -54,21 +54,21 @@ def fit(
     group = current_process_group()
     group.together(lambda: check_outputs(output, settings.get("checkpoint"), data, force=force))
     read_options = {"ids": ids, "drop": drop, "encode": encode, "missing": missing}
-    if unlabelled and METHODS[kind].parameter("missing_label") is None:
+    if unlabeled and METHODS[kind].parameter("missing_label") is None:
         raise InvalidParameter(
-            f"{method} needs labels: leave out --unlabelled, or choose --method shope or hope."
+            f"{method} needs labels: leave out --unlabeled, or choose --method shope or hope."
         )
-    if unlabelled and "missing_label" in settings:
+    if unlabeled and "missing_label" in settings:
         raise InvalidParameter(
-            "--unlabelled fits without labels, --missing-label with some: choose one of them."
+            "--unlabeled fits without labels, --missing-label with some: choose one of them."
         )
     table: Table | None = None
     if reading.is_read_in_parts(data, several=group.size > 1):
-        aside = {**read_options, "image_shape": shape, "unlabelled": unlabelled and label}
-        group.together(lambda: check_options_for_parts(data, label or unlabelled, aside))
+        aside = {**read_options, "image_shape": shape, "unlabeled": unlabeled and label}
+        group.together(lambda: check_options_for_parts(data, label or unlabeled, aside))
         model = make(kind, settings)
     else:
-        read_options |= {"labelled": not unlabelled}
+        read_options |= {"labeled": not unlabeled}
         read_options["missing_labels"] = settings.get("missing_label", ()) is None
         table = group.together(lambda: read(data, label, shape=shape, **read_options))
         model = make(kind, settings, table)
@@ -116,7 +116,7 @@ def read(
 
     ids, drop = (read_options.pop(name, None) or () for name in ("ids", "drop"))
     table = read_table(data, label, ids=ids, drop=drop, image_shape=shape, **read_options)
-    if read_options.get("labelled", True):
+    if read_options.get("labeled", True):
         _check_classes(reading.labels_of(table, data), data)
     if shape is not None and table.image_shape is None:
         from hopefold.data.validation import check_pixels
@@ -152,7 +152,7 @@ def _by_label(weights: Mapping[str, Any], table: Table) -> dict[Any, Any]:
     import numpy as np
 
     if table.y is None:
-        raise InvalidParameter("--class-weight needs labels: leave it out, or --unlabelled.")
+        raise InvalidParameter("--class-weight needs labels: leave it out, or --unlabeled.")
 
     labels = {str(label): label for label in np.asarray(table.y).tolist()}
     for name in weights:

@@ -75,7 +75,7 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
                 shown.percent(error)
             )
     if manifest.get("structure"):
-        rows["neighbours"] = shown.loss_share(manifest["structure"])
+        rows["neighbors"] = shown.loss_share(manifest["structure"])
     if manifest.get("trustworthiness") is not None:
         rows["trustworthiness"] = shown.trustworthiness_text(manifest["trustworthiness"])
     rows["epochs"] = f"{manifest['epochs']:,}"

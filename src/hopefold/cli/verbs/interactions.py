@@ -72,7 +72,7 @@ def interactions(
             fitted, data, label, drop=drop, missing=missing, ignore_extra=ignore_extra
         )
         if table.y is not None:
-            table = reading.labelled(fitted, table, data)
+            table = reading.labeled(fitted, table, data)
         elif not len(fitted.classes_):  # a model without labels predicts no classes
             table = replace(table, y=np.full(table.X.shape[0], "all rows"))
         rows = {"X": table.X, "y": table.y}

@@ -95,6 +95,6 @@ def _print_notes(scene: Scene) -> None:
             end = ": the error shown is that of the rows held out in the fit."
         shown.print_line(f"About {judged.share_learned:.0%} of these rows are training rows{end}")
     if scene.scores is None and not scene.n_classes:
-        shown.print_line("No labels are known: --label COLUMN colours the map by a column.")
+        shown.print_line("No labels are known: --label COLUMN colors the map by a column.")
     elif scene.scores is None:
-        shown.print_line("The colours are labels that were not used in the fit.")
+        shown.print_line("The colors are labels that were not used in the fit.")

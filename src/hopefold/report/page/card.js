@@ -62,7 +62,7 @@ function makeShares(row) {
     list.append(make("li", {},
       makeLabel(scene.leading[place]),
       make("span", { class: "number", text: asPercent(share) }),
-      make("i", { class: "track", style: { "--share": share, "--c": scene.colours[scene.leading[place]] } })));
+      make("i", { class: "track", style: { "--share": share, "--c": scene.colors[scene.leading[place]] } })));
   }
   return list;
 }
@@ -130,7 +130,7 @@ function makeNeighbors(rows) {
   const list = make("ul", { class: scene.images ? "neighbors pictures" : "neighbors" });
   for (const row of rows) {
     const words = hasLabels ? `${idOf(row)}, ${scene.classes[scene.true[row]]}` : idOf(row);
-    const swatch = hasLabels && make("i", { class: "swatch", style: { "--c": scene.colours[scene.true[row]] } });
+    const swatch = hasLabels && make("i", { class: "swatch", style: { "--c": scene.colors[scene.true[row]] } });
     const display = scene.images
       ? [makeThumbnail(row, 40), swatch]
       : [hasLabels && makeLabel(scene.true[row]), make("span", { class: "quiet", text: idOf(row) })];

@@ -1,7 +1,7 @@
 // The map itself: a WebGL scatter plot, one trace per class, then misclassified rows and exemplars above them.
 
 const styleOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const isNamed = code => code !== scene.unlabelled;
+const isNamed = code => code !== scene.unlabeled;
 
 // Rows without a label lie below those that have one.
 const drawnClasses = scene.classes.map((_, code) => code).filter(code => rowsOfClass[code].length)
@@ -36,10 +36,10 @@ function pointsTrace(rows, marker) {
 function traces() {
   const opacity = N_ROWS > 20000 ? 0.6 : 0.8;
   const points = drawnClasses.map(code => pointsTrace(rowsOfClass[code],
-    { color: seenColour(code), size: pointSize, opacity: isNamed(code) || !hasLabels ? opacity : 0.6 * opacity }));
+    { color: seenColor(code), size: pointSize, opacity: isNamed(code) || !hasLabels ? opacity : 0.6 * opacity }));
   const many = misclassifiedRows.length > 200; // then crosses are finer, so that points can be seen
   const crosses = pointsTrace(misclassifiedRows, {
-    symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColour(), width: many ? 1 : 1.3 },
+    symbol: "x-thin", size: pointSize + (many ? 2 : 4), line: { color: inkColor(), width: many ? 1 : 1.3 },
     opacity: Math.min(1, 12 / misclassifiedRows.length ** 0.4),
   });
   crosses.hoverinfo = "skip";
@@ -54,13 +54,13 @@ function exemplarTrace() {
     x: exemplars.x,
     y: exemplars.y,
     hoverinfo: "skip", // rows lie under them, and are what is pointed at
-    marker: { symbol: "circle-open", size: exemplars.x.length > 60 ? 10 : 15, color: exemplarColours(), opacity: 1, line: { width: 2 } },
+    marker: { symbol: "circle-open", size: exemplars.x.length > 60 ? 10 : 15, color: exemplarColors(), opacity: 1, line: { width: 2 } },
   };
 }
 
 // One of them, those of a class, none if other rows are lit, or all: open symbols cannot be faded as
 // points are.
-function exemplarColours() {
+function exemplarColors() {
   const [red, faded] = [styleOf("--exemplar"), styleOf("--faded")];
   return Array.from(exemplars.x, (_, number) => {
     if (lit.exemplar !== undefined) return number === lit.exemplar ? red : faded;
@@ -69,14 +69,14 @@ function exemplarColours() {
 }
 
 // In the dark, classes are a little lighter, as in the style sheet; rows without a label stay quiet.
-function seenColour(code, dark = matchMedia("(prefers-color-scheme: dark)").matches) {
-  const colour = scene.colours[code];
-  if (!dark || (hasLabels && !isNamed(code))) return colour;
-  const lighter = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16) * 0.84 + 255 * 0.16);
+function seenColor(code, dark = matchMedia("(prefers-color-scheme: dark)").matches) {
+  const color = scene.colors[code];
+  if (!dark || (hasLabels && !isNamed(code))) return color;
+  const lighter = [1, 3, 5].map(place => parseInt(color.slice(place, place + 2), 16) * 0.84 + 255 * 0.16);
   return `rgb(${lighter.map(Math.round).join()})`;
 }
 
-const inkColour = () => styleOf("--ink");
+const inkColor = () => styleOf("--ink");
 
 function layout() {
   const [low, high] = scene.frame;
@@ -91,7 +91,7 @@ function layout() {
     dragmode: startMode(),
     xaxis: { ...axis, range: [low[0], high[0]] },
     yaxis: { ...axis, range: [low[1], high[1]], scaleanchor: "x" },
-    newselection: { line: { color: inkColour(), width: 1, dash: "dot" } },
+    newselection: { line: { color: inkColor(), width: 1, dash: "dot" } },
   };
 }
 
@@ -125,8 +125,8 @@ function light(rows, words = "", options = {}) {
   const changes = { selectedpoints: selected };
   if (exemplars) {
     selected.push(null);
-    const colours = rowsOfTrace.map((_, trace) => map.data[trace].marker.color);
-    changes["marker.color"] = [...colours, exemplarColours()];
+    const colors = rowsOfTrace.map((_, trace) => map.data[trace].marker.color);
+    changes["marker.color"] = [...colors, exemplarColors()];
   }
   const selections = options.keepOutline ? map.layout.selections || [] : [];
   Plotly.update(map, changes, { selections });
@@ -162,13 +162,13 @@ function cut(corners, height) {
   });
 }
 
-function zoom(factor, centre) {
+function zoom(factor, center) {
   const { xaxis, yaxis } = map._fullLayout;
   const around = (range, middle = (range[0] + range[1]) / 2) =>
     range.map(end => middle + (end - middle) * factor);
   Plotly.relayout(map, {
-    "xaxis.range": around(xaxis.range, centre?.[0]),
-    "yaxis.range": around(yaxis.range, centre?.[1]),
+    "xaxis.range": around(xaxis.range, center?.[0]),
+    "yaxis.range": around(yaxis.range, center?.[1]),
   });
 }
 

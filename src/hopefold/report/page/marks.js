@@ -29,7 +29,7 @@ function median(values) {
 // The largest classes come first, so that their names stay where names would overlap.
 const places = rowsOfClass
   .map((rows, code) => ({ code, rows }))
-  .filter(({ code, rows }) => rows.length && code !== scene.unlabelled)
+  .filter(({ code, rows }) => rows.length && code !== scene.unlabeled)
   .sort((one, other) => other.rows.length - one.rows.length)
   .map(({ code, rows }) => ({
     code,
@@ -62,8 +62,8 @@ function drawBackdrop() {
   const corners = lit.exemplar === undefined ? [] : regionOf(lit.exemplar);
   region.setAttribute("points", corners.map(corner => pixels(...corner).join()).join(" "));
   if (!corners.length) return;
-  const colour = exemplars.codes ? scene.colours[exemplars.codes[lit.exemplar]] : styleOf("--accent");
-  region.setAttribute("fill", colour);
+  const color = exemplars.codes ? scene.colors[exemplars.codes[lit.exemplar]] : styleOf("--accent");
+  region.setAttribute("fill", color);
 }
 
 function drawNames() {

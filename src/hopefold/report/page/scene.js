@@ -27,7 +27,7 @@ if (exemplars) {
 }
 
 // A map that was learned without labels predicts nothing, and its rows need not have labels.
-const hasLabels = scene.unlabelled !== 0;
+const hasLabels = scene.unlabeled !== 0;
 const predicts = scene.predicted !== null;
 
 const N_ROWS = scene.x.length;
@@ -38,7 +38,7 @@ const idOf = row =>
   scene.ids ? scene.ids[row] : String(scene.numbers ? scene.numbers[row] : row);
 const isTraining = row => (scene.flags[row] & 1) === 1;
 const isFar = row => (scene.flags[row] & 2) === 2;
-const isMisclassified = row => predicts && scene.true[row] !== scene.unlabelled &&
+const isMisclassified = row => predicts && scene.true[row] !== scene.unlabeled &&
   scene.true[row] !== scene.predicted[row] && !isTraining(row);
 
 const rowsOfClass = scene.classes.map(() => []);
@@ -99,6 +99,6 @@ function makeButton(text, act, options = {}, ...children) {
 
 function makeLabel(code) {
   return make("span", { class: "label" },
-    make("i", { class: "swatch", style: { "--c": scene.colours[code] } }),
+    make("i", { class: "swatch", style: { "--c": scene.colors[code] } }),
     make("span", { class: "name", text: scene.classes[code] }));
 }

@@ -46,18 +46,18 @@ function watchSize() {
   new ResizeObserver(fit).observe(map);
 }
 
-// Colours are others in the dark and on paper, and paper is narrow.
+// Colors are others in the dark and on paper, and paper is narrow.
 function watchPaper() {
   const points = drawnClasses.map((_, trace) => trace);
   const repaint = (ink, dark) => {
     Plotly.restyle(map, { "marker.line.color": ink }, [MISTAKES]);
     Plotly.restyle(map, {
-      "marker.color": drawnClasses.map(code => seenColour(code, dark)),
+      "marker.color": drawnClasses.map(code => seenColor(code, dark)),
       "unselected.marker.color": styleOf("--faded"),
     }, points);
-    if (exemplars) Plotly.restyle(map, { "marker.color": [exemplarColours()] }, [EXEMPLARS]);
+    if (exemplars) Plotly.restyle(map, { "marker.color": [exemplarColors()] }, [EXEMPLARS]);
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(inkColour()));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(inkColor()));
   window.addEventListener("beforeprint", () => {
     printing = true;
     repaint(PRINTED_INK, false);
@@ -68,7 +68,7 @@ function watchPaper() {
       transform: scale(${scale}); margin: 0 ${(scale - 1) * width}px ${(scale - 1) * height}px 0`;
   });
   window.addEventListener("afterprint", () => {
-    repaint(inkColour());
+    repaint(inkColor());
     for (const copy of map.querySelectorAll(".printed")) copy.remove();
     map.style.cssText = "";
     printing = false;

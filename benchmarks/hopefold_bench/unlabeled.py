@@ -1,7 +1,7 @@
 """Maps learned without labels and with a few labels, beside maps of other packages.
 
 A map is evaluated with labels that were not used in the fit: by the 5-NN error in the map (among
-the labelled training rows, if only some are labelled), and by its trustworthiness on new rows.
+the labeled training rows, if only some are labeled), and by its trustworthiness on new rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SETS = ("mnist", "usps")
 
-#: The number of known labels in partly labelled data, and the label of the other rows.
+#: The number of known labels in partly labeled data, and the label of the other rows.
 N_LABELS, MISSING = 1_000, -1
 
 #: Epochs; on MNIST fewer than by default, so that a run takes minutes. With some labels, the fit
@@ -44,7 +44,7 @@ N_LABELS, MISSING = 1_000, -1
 EPOCHS: dict[str, Any] = {"mnist": 30, "usps": "auto"}
 FEWER_EPOCHS: dict[str, Any] = {"mnist": 20, "usps": "auto"}
 
-#: Neighbours for trustworthiness, and the number of new rows on which it is measured.
+#: Neighbors for trustworthiness, and the number of new rows on which it is measured.
 NEIGHBORS, MAX_NEW = 12, 10_000
 
 
@@ -56,7 +56,7 @@ class Row:
     #: A function of the data's name that returns an estimator.
     make: Callable[[str], Any]
     #: The labels given to `fit`: "none"; "all", to choose the number of epochs; "some"; or only the
-    #: rows that have a label ("labelled rows").
+    #: rows that have a label ("labeled rows").
     labels: str
     #: The package that it needs.
     package: str | None = None
@@ -78,14 +78,14 @@ ROWS = (
         lambda data: SHOPE(missing_label=MISSING, max_epochs=FEWER_EPOCHS[data], random_state=0),
         "some",
     ),
-    Row("S-HOPE, labelled rows alone", lambda _: SHOPE(random_state=0), "labelled rows"),
+    Row("S-HOPE, labeled rows alone", lambda _: SHOPE(random_state=0), "labeled rows"),
     Row("UMAP, some labels", lambda _: external_methods.SupervisedUMAP(), "some", "umap"),
 )
 
 
-def unlabelled_file(folder: Path) -> Path:
+def unlabeled_file(folder: Path) -> Path:
     """The file of the records."""
-    return folder / "unlabelled.jsonl"
+    return folder / "unlabeled.jsonl"
 
 
 def measure(
@@ -100,7 +100,7 @@ def measure(
     """Measure the maps without a record on one thread, and append one line for each."""
     part = "test" if final else "validation"
     measured = {
-        (line["data"], line["map"], line["part"]) for line in read_lines(unlabelled_file(folder))
+        (line["data"], line["map"], line["part"]) for line in read_lines(unlabeled_file(folder))
     }
     names = {row.name for row in ROWS}
     for data in sets:
@@ -122,7 +122,7 @@ def measure(
                 "versions": versions(),
                 "machine": machine(),
             }
-            append(unlabelled_file(folder), json.dumps(line, sort_keys=True))
+            append(unlabeled_file(folder), json.dumps(line, sort_keys=True))
             report(f"{data}, {row.name}: {found}")
 
 
@@ -130,13 +130,13 @@ def _measured(row: Row, data: str, splits: Splits) -> dict[str, Any]:
     X, X_new = (rows.astype(np.float32) for rows in (splits.X, splits.X_new))
     known, partly = some_labels(splits.y)
     start = time.perf_counter()
-    if row.labels == "labelled rows":
+    if row.labels == "labeled rows":
         model = row.make(data).fit(X[known], splits.y[known])
     else:
         labels = {"none": None, "all": splits.y, "some": partly}[row.labels]
         model = row.make(data).fit(X, labels)
     seconds = time.perf_counter() - start
-    references = known if row.labels in ("some", "labelled rows") else slice(None)
+    references = known if row.labels in ("some", "labeled rows") else slice(None)
     points, new = model.transform(X), model.transform(X_new)
     knn = KNeighborsClassifier(5).fit(points[references], splits.y[references])
     return {
@@ -161,11 +161,11 @@ def some_labels(y: ndarray) -> tuple[ndarray, ndarray]:
     return known, partly
 
 
-def unlabelled_table(folder: Path) -> str:
+def unlabeled_table(folder: Path) -> str:
     """The newest measurement of each map on the test part."""
     lines = {
         (line["data"], line["map"]): line
-        for line in read_lines(unlabelled_file(folder))
+        for line in read_lines(unlabeled_file(folder))
         if line["part"] == "test"
     }
     if not lines:
