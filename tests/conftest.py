@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # or one of scikit-learn's checks is skipped
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also of BLAS; tests already run in parallel
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: tests send it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
 import pytest
