@@ -26,9 +26,9 @@ ROUNDS, ROWS = 15, 10_000
 
 def public_adamw(*arguments: Any) -> None:
     """`optimizers.fused_adamw` by the public function, which counts the step itself."""
-    *tensors, steps, rate, decay = arguments
+    *tensors, steps, rate = arguments
     counts = [step - 1 for step in steps]
-    adamw(*tensors, [], counts, fused=True, lr=rate, weight_decay=decay, **optimizers.ADAM)
+    adamw(*tensors, [], counts, fused=True, lr=rate, **optimizers.ADAM)
 
 
 @contextmanager

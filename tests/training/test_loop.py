@@ -164,11 +164,16 @@ def test_a_run_that_diverges_says_so(optimizer):
         run(lambda *_: (parameter * 1e30).square().sum(), {"map": [parameter]}, settings)
 
 
-def test_weight_decay_shrinks_the_map_but_not_the_exemplars():
-    groups = {name: [nn.Parameter(torch.ones(3))] for name in ("map", "exemplars")}
+def test_weight_decay_shrinks_the_matrices_of_the_map_but_no_bias_and_no_exemplars():
+    groups = {
+        "map": [nn.Parameter(torch.ones(3, 2)), nn.Parameter(torch.ones(3))],
+        "exemplars": [nn.Parameter(torch.ones(3, 2))],
+    }
     settings = replace(SETTINGS, weight_decay=0.5, max_epochs=20)
-    run(lambda *_: sum(p.sum() * 0 for (p,) in groups.values()), groups, settings)
-    assert (groups["map"][0] < 0.9).all()
+    run(lambda *_: sum(p.sum() * 0 for one in groups.values() for p in one), groups, settings)
+    matrix, bias = groups["map"]
+    assert (matrix < 0.9).all()
+    assert (bias == 1).all()
     assert (groups["exemplars"][0] == 1).all()
 
 

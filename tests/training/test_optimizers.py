@@ -54,7 +54,16 @@ def test_steps_are_those_of_torch(fused, decay):
     adam._fused = fused  # as on a device on which torch has no such work
     found = walk(adam, groups, TURNS)
     optimizers = {
-        name: torch.optim.AdamW(group, betas=(0.9, 0.99), weight_decay=decay * (name == "map"))
+        name: torch.optim.AdamW(
+            [
+                {
+                    "params": [p for p in group if p.ndim > 1],
+                    "weight_decay": decay * (name == "map"),
+                },
+                {"params": [p for p in group if p.ndim <= 1], "weight_decay": 0.0},
+            ],
+            betas=(0.9, 0.99),
+        )
         for name, group in theirs.items()
     }
     for number, turn in enumerate(TURNS):
@@ -62,7 +71,8 @@ def test_steps_are_those_of_torch(fused, decay):
         for name in turn:
             for parameter in theirs[name]:
                 parameter.grad = slopes[parameter]
-            optimizers[name].param_groups[0]["lr"] = RATE * one_cycle(0.3 + 0.1 * number)
+            for some in optimizers[name].param_groups:
+                some["lr"] = RATE * one_cycle(0.3 + 0.1 * number)
             optimizers[name].step()
     for mine, parameter in zip(found, [p for g in theirs.values() for p in g], strict=True):
         torch.testing.assert_close(mine, parameter.detach())
@@ -115,8 +125,8 @@ def test_the_private_function_of_this_torch_takes_the_steps_of_the_public_one():
     values = [torch.randn(7, 3, generator=generator) for _ in range(4)]
     values[3].abs_()
     mine, theirs = ([[v.clone()] for v in values] for _ in range(2))
-    fused_adamw(*mine, [torch.tensor(3.0)], RATE, DECAY)
-    options = {"lr": RATE, "weight_decay": DECAY, **ADAM, "fused": True}
+    fused_adamw(*mine, [torch.tensor(3.0)], RATE)
+    options = {"lr": RATE, **ADAM, "fused": True}
     adamw(*theirs, [], [torch.tensor(2.0)], **options)
     for one, other in zip(mine, theirs, strict=True):
         assert torch.equal(one[0], other[0])

@@ -57,8 +57,8 @@ def minimize(
     ``loss_of`` takes the row indices of a batch, a seed for its dropout masks, and the progress of
     the run from 0 to 1. It is deterministic in these arguments, as a line search requires.
     ``misclassified`` returns the weight of each held-out row that is currently misclassified, and 0
-    for the others. If it is given, the best epoch is kept, and the run stops after
-    ``settings.patience`` epochs without improvement. Otherwise the last epoch is kept. ``shuffle``
+    for the others. If there is a ``settings.patience``, too, the best epoch is kept, and the run
+    stops after so many epochs without improvement. Otherwise the last epoch is kept. ``shuffle``
     returns the order of the rows in an epoch; by default, a random permutation. A run that is in
     the ``checkpoint`` resumes from there, with bitwise the same result. Pass an ``optimizer`` to
     continue with its state.
@@ -107,6 +107,7 @@ class Descent:
         self._optimizer = optimizer
         self._n_batches = -(-n_rows // settings.batch_size)
         self._best = _Best(self._parameters)
+        self._chooses = misclassified is not None and settings.patience is not None
         self._first = math.nan
         self._begin_epoch()
         self.history: list[Record] = []
@@ -139,7 +140,7 @@ class Descent:
     def end(self) -> Run:
         """Set the parameters to the best ones, and return the result."""
         kept, settings = len(self.history), self._settings
-        if self._misclassified is not None:
+        if self._chooses:
             kept = self._best.epoch
             self._best.restore()
         if (loss_now := self.history[kept - 1]["loss"]) > 10 * (self._first + 1):
@@ -197,10 +198,10 @@ class Descent:
         self._batches, self._total = 0, torch.zeros(())
 
     def _is_over(self) -> bool:
-        epochs, settings = len(self.history), self._settings
-        impatient = self._misclassified is not None and epochs > 0
-        waited = epochs - self._best.improved_in
-        return epochs == settings.max_epochs or (impatient and waited >= settings.patience)
+        epochs, patience = len(self.history), self._settings.patience
+        if self._chooses and patience is not None and epochs - self._best.improved_in >= patience:
+            return epochs > 0
+        return epochs == self._settings.max_epochs
 
     def _epoch(self, checkpoint: Checkpoint | None) -> Record:
         epoch, settings, n_batches = len(self.history) + 1, self._settings, self._n_batches
@@ -228,7 +229,8 @@ class Descent:
         if self._misclassified is not None:
             wrong = self._misclassified()
             record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
-            self._best.offer(epoch, wrong)
+            if self._chooses:
+                self._best.offer(epoch, wrong)
         self.history.append(record)
         self._begin_epoch()
         return record

@@ -52,6 +52,7 @@ ADAM: Any = {
     "beta1": BETAS[0],
     "beta2": BETAS[1],
     "eps": 1e-8,
+    "weight_decay": 0.0,  # see `Adam.step`
     "amsgrad": False,
     "maximize": False,
 }
@@ -91,13 +92,15 @@ def make_optimizer(groups: Groups, settings: Training) -> Optimizer:
 class Adam:
     """Adam with warm-up and cosine annealing of the learning rate.
 
-    Weight decay is decoupled (AdamW) and applies to the map only: exemplars are data, not weights.
+    Weight decay is decoupled (AdamW) and applies to the matrices of the map: not to its biases, as
+    products of features are near 1 + v at the start, and not to exemplars, which are data.
     """
 
     def __init__(self, groups: Groups, learning_rate: float, weight_decay: float) -> None:
         self._groups = groups
         self._learning_rate = learning_rate
-        self._decays = {name: weight_decay if name == "map" else 0.0 for name in groups}
+        self._weight_decay = weight_decay
+        self._matrices: list[Tensor] = [one for one in groups["map"] if one.ndim > 1]
         self._fused = next(iter(groups["map"])).device.type in ("cpu", "cuda")
         self._slowness = 1.0
         self._moments = {name: self._no_moments(group) for name, group in groups.items()}
@@ -107,26 +110,24 @@ class Adam:
         """Perform one step of Adam on the groups in ``turn``."""
         self.rate = self._learning_rate * self._slowness * one_cycle(progress)
         loss, gradients = value_and_gradients(closure(), _in_turn(self._groups, turn))
-        decays = {self._decays[name] for name in turn}
-        for names in [turn] if len(decays) == 1 else [[name] for name in turn]:  # fewer is faster
-            n_parameters = sum(len(self._groups[name]) for name in names)
-            self._move(names, gradients[:n_parameters], self.rate)
-            gradients = gradients[n_parameters:]
+        if self._weight_decay and "map" in turn:
+            with torch.no_grad():
+                torch._foreach_mul_(self._matrices, 1 - self.rate * self._weight_decay)
+        self._move(turn, gradients, self.rate)
         return loss
 
     @torch.no_grad()
     def _move(self, names: Sequence[str], gradients: Sequence[Tensor], rate: float) -> None:
-        """Perform one step of AdamW on the groups with these names, which share a weight decay."""
+        """Perform one step of Adam on the groups with these names."""
         parameters, moments = _in_turn(self._groups, names), [self._moments[n] for n in names]
         laid_out = [*map(_laid_out_like, parameters, gradients)]
         means = [mean for one in moments for mean in one.means]
         squares = [square for one in moments for square in one.squares]
         steps = [one.step for one in moments for _ in one.means]
         step = fused_adamw if self._fused else plain_adamw
-        decay = self._decays[names[0]]
         for one in moments:
             one.step.add_(1)
-        step(parameters, laid_out, means, squares, steps, rate, decay)
+        step(parameters, laid_out, means, squares, steps, rate)
 
     def _no_moments(self, parameters: Sequence[Tensor]) -> Moments:
         step = torch.zeros((), device=parameters[0].device if self._fused else "cpu")
@@ -171,7 +172,6 @@ def fused_adamw(
     squares: list[Tensor],
     steps: list[Tensor],
     rate: float,
-    decay: float,
 ) -> None:
     """Perform one step of AdamW in one kernel, on CPUs and CUDA; ``steps`` includes this step.
 
@@ -179,9 +179,7 @@ def fused_adamw(
     ``adamw(fused=True)``, does the same, but its overhead exceeds the step of a small map:
     ``python benchmarks/fused_adamw.py``.
     """
-    torch._fused_adamw_(
-        parameters, gradients, means, squares, [], steps, lr=rate, weight_decay=decay, **ADAM
-    )
+    torch._fused_adamw_(parameters, gradients, means, squares, [], steps, lr=rate, **ADAM)
 
 
 def plain_adamw(
@@ -191,7 +189,6 @@ def plain_adamw(
     squares: list[Tensor],
     steps: list[Tensor],
     rate: float,
-    decay: float,
 ) -> None:
     """Perform the same step on other devices; torch increments the step count itself."""
     counts = [step - 1 for step in steps]
@@ -204,7 +201,6 @@ def plain_adamw(
         counts,
         foreach=False,
         lr=rate,
-        weight_decay=decay,
         **ADAM,
     )
 

@@ -15,7 +15,9 @@ class Training:
     optimizer: str
     batch_iterations: int
     weight_decay: float
-    patience: int
+    #: Stop after so many epochs without improvement, and keep the best one. ``None``: go on to the
+    #: end, and keep the last epoch, so that the held-out error is free of selection bias.
+    patience: int | None
     #: Share of the epochs in which groups of parameters alternate before they are learned together.
     taking_turns: float = 0.2
     #: For a run of unknown length: the constant progress of each step. ``None``: the progress goes
