@@ -22,7 +22,6 @@ from hopefold.estimators.shope import SHOPE
 from hopefold.fitting.build import Start, build
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.task import Task, columns_to_learn
-from hopefold.fitting.trainer import loop_settings
 from hopefold.training.loop import minimize
 from hopefold.training.optimizers import LossWithGradients
 from hopefold.training.progress import Progress
@@ -61,7 +60,7 @@ def one_pass(
     plan, all_rows = resolve(request, task.facts()), np.arange(len(y))
     random, generator = np.random.RandomState(seed), torch.Generator().manual_seed(seed)
     objective = build(model.method(plan), Start(task, all_rows, random, generator))
-    settings = replace(loop_settings(plan), max_epochs=1, taking_turns=0.0)
+    settings = replace(plan.training(), max_epochs=1, taking_turns=0.0)
 
     def epoch() -> object:
         steps = count()

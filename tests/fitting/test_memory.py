@@ -35,7 +35,10 @@ def run(code, *arguments):
 @pytest.mark.parametrize(
     ("model", "remedy"),
     [
-        (SHOPE(n_factors=10**9), r"lower n_factors \(now 1,000,000,000\) or n_units \(now 600\)"),
+        (
+            SHOPE(n_factors=10**9, n_units=600),
+            r"lower n_factors \(now 1,000,000,000\) or n_units \(now 600\)",
+        ),
         (HOPE(n_factors=10**10), r"lower n_factors \(now 10,000,000,000\)"),
         (SHOPE(n_units=10**9), "n_units"),
     ],

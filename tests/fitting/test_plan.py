@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from hopefold import HOPE, SHOPE, load
-from hopefold.fitting.plan import TWO_LAYERS, alternatives, resolve
+from hopefold.fitting import labeled_defaults as labeled
+from hopefold.fitting.alternatives import Comparisons, alternatives, comparisons
+from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Facts, Plan
 from hopefold.specification import METHODS
 from methods import plan_for
@@ -44,10 +46,10 @@ def test_no_setting_of_a_plan_is_auto_and_each_has_a_reason(name, facts):
 def test_what_the_user_has_set_is_kept_and_called_given():
     plan = plan_for(SHOPE(batch_size=77, n_units=(30, 20), learning_rate=0.01, refit=True))
     assert (plan.batch_size, plan.n_units, plan.learning_rate) == (77, (30, 20), 0.01)
-    assert plan.n_factors == (400, 400)
+    assert plan.n_factors == (30, 20)
     given = ("batch_size", "n_units", "learning_rate")
     assert {plan.reasons[name] for name in given} == {"given"}
-    assert plan.reasons["refit"] == plan.reasons["weight_decay"] == "default"
+    assert plan.reasons["refit"] == plan.reasons["validation_fraction"] == "default"
 
 
 def test_a_plan_cannot_be_changed():
@@ -72,11 +74,59 @@ def test_a_plan_comes_back_from_json(name):
 
 def test_alternatives_are_named_where_held_out_rows_decide():
     assert alternatives(request_of("SHOPE"), FACTS) == [{}]
-    layers = alternatives(request_of("SHOPE"), KINDS["many classes"])
-    assert [one["n_units"][0] for one in layers] == [600, TWO_LAYERS]
     shares = alternatives(request_of("SHOPE", missing_label=-1), KINDS["partly labeled"])
     assert [one["structure"][0] for one in shares] == [0.1, 0.0, 0.5]
     assert alternatives(request_of("SHOPE", validation_fraction=0), FACTS) == [{}]
+
+
+def test_labeled_rows_have_two_layers_and_a_short_schedule():
+    few, many = (plan_for(SHOPE(), 20, n_rows=n) for n in (500, 60_000))
+    assert (few.n_units, few.n_factors, few.batch_size, few.max_epochs) == (
+        (labeled.NARROW,) * 2,
+        (labeled.NARROW,) * 2,
+        labeled.SMALLEST,
+        labeled.EPOCHS,
+    )
+    assert (many.n_units, many.batch_size) == ((labeled.WIDE,) * 2, labeled.LARGEST)
+    assert many.max_epochs == labeled.FEWEST_EPOCHS
+    assert few.patience is many.patience is None
+    pixels = plan_for(SHOPE(), 256, one_scale=True, has_pixels=True)
+    assert pixels.adversarial == labeled.RADIUS
+    assert pixels.max_epochs == round(labeled.EPOCHS_LEFT * labeled.EPOCHS)
+
+
+def test_row_visits_grow_with_the_rows_but_more_slowly():
+    visits = [n * labeled.epochs(n) for n in (1_000, 6_000, 10_000, 30_000, 100_000)]
+    assert visits == sorted(visits)
+    assert visits[2] / visits[1] < 10 / 6
+
+
+@pytest.mark.parametrize("name", ["HOPE", "SHOPE"])
+def test_columns_and_decays_are_compared_where_there_are_enough_rows(name):
+    enough = replace(FACTS, n_rows=2_000, n_training=1_800, n_labeled=2_000)
+    found = comparisons(request_of(name), enough)
+    assert (found.columns, bool(found.decays)) == (True, True)
+    assert (found.one_layer is None) == (name == "HOPE")
+    assert not comparisons(request_of(name), FACTS).columns  # 810 rows
+    assert comparisons(request_of(name), replace(FACTS, n_columns=500)).columns
+    assert not comparisons(request_of(name, select_columns=False), enough).columns
+    assert not comparisons(request_of(name, weight_decay=0.1), enough).decays
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        replace(FACTS, n_training=100),
+        replace(FACTS, has_pixels=True),
+        KINDS["unlabeled"],
+        KINDS["partly labeled"],
+    ],
+)
+def test_nothing_is_compared_for_few_rows_for_pixels_or_without_all_labels(facts):
+    assert comparisons(request_of("SHOPE"), facts) == Comparisons(False, (), None)
+    for parameters in ({"max_bytes": 10_000}, {"structure": 0.1}, {"optimizer": "cg"}):
+        none = comparisons(request_of("SHOPE", **parameters), FACTS)
+        assert none == Comparisons(False, (), None)
 
 
 def test_a_fit_publishes_its_plan_and_a_file_keeps_it(three_blobs, tmp_path):
@@ -91,7 +141,13 @@ def test_a_fit_publishes_its_plan_and_a_file_keeps_it(three_blobs, tmp_path):
 
 def test_the_plan_of_a_fit_is_that_of_its_refit(three_blobs):
     X, y = three_blobs
-    model = SHOPE(max_epochs=3, random_state=0, n_factors=8, n_units=8).fit(X, y)
+    quick = {"max_epochs": 3, "random_state": 0, "n_factors": 8, "n_units": 8}
+    model = SHOPE(exemplars="kmeans", batch_size="auto", **quick).fit(X, y)
     assert model.plan_.reasons["batch_size"] == "90 rows to learn from"
     held_out = model.set_params(refit=False).fit(X, y)
     assert held_out.plan_.reasons["batch_size"] == "81 rows to learn from"
+
+
+def test_the_plan_of_a_fit_that_goes_on_from_all_rows_is_that_of_its_first_run(three_blobs):
+    model = SHOPE(max_epochs=3, random_state=0, n_factors=8, n_units=8).fit(*three_blobs)
+    assert model.plan_.reasons["batch_size"] == "81 rows to learn from"

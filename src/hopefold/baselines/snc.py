@@ -80,7 +80,7 @@ class SNC(SupervisedEmbedding):
         Stop after so many epochs without a lower validation error. ``"auto"``: half of
         ``max_epochs``, at least 10.
     weight_decay : float, default=0.0
-        Decoupled weight decay of the map (Adam only).
+        Decoupled weight decay of the matrices of the map (Adam only).
     checkpoint : path or None, default=None
         File for the state of the fit, written at the end of epochs. After a crash or Ctrl-C, the
         same fit resumes from this file and ends with the same weights.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,17 @@ class Rows:
     def subset(self, which: ndarray) -> Rows:
         """Return only the rows with these numbers."""
         return _Subset(self, which)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows are a scaled array in the memory of this process."""
+        return type(self) is Rows and self._buffer is None and self._is_ready
+
+    def with_columns(self, which: Int[ndarray, " c"]) -> Rows:
+        """Return dense rows with only these of their columns."""
+        rows = Rows(np.ascontiguousarray(self._X[:, which]), learn_scale(self._X[:, which], None))
+        rows.columns = which if self.columns is None else self.columns[which]
+        return rows
 
     def fetch(
         self, which: ndarray | slice, out: Float[Tensor, "n features"] | None = None
@@ -194,6 +206,18 @@ class ShardedRows(Rows):
     def subset(self, which: ndarray) -> Rows:
         """Not supported: use `each`."""
         raise NotImplementedError
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows are scaled arrays in the memory of their processes."""
+        return self._mine.is_dense
+
+    def with_columns(self, which: Int[ndarray, " c"]) -> Rows:
+        """Return dense rows with only these of their columns."""
+        rows = copy.copy(self)
+        rows._mine = self._mine.with_columns(which)
+        rows._X, rows.scale, rows.columns = rows._mine._X, rows._mine.scale, rows._mine.columns
+        return rows
 
     def here(
         self, which: ndarray, out: Float[Tensor, "n features"] | None = None

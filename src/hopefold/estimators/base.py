@@ -115,7 +115,7 @@ class SupervisedEmbedding(
         request = self.request()
         task, random = self._task(request, given)
         trainer = Trainer(request, self.method, verbose=self.verbose > 0)
-        learned = trainer.fit(task, random)
+        learned, task = trainer.fit(task, random)
         self._publish(learned, task)
         errors = self.train_error_, self.validation_error_
         if learned.plan.refit and None not in errors:

@@ -47,6 +47,14 @@ class HighOrderEmbedding(SupervisedEmbedding):
     if TYPE_CHECKING:  # every subclass declares it
         missing_label: Any
 
+    @property
+    def column_gains_(self) -> Float[ndarray, " features"]:
+        """The norm of each column's weights, divided by the largest; 0: the map ignores it."""
+        check_is_fitted(self)
+        norms = self.map_.layers[0].C.detach().double().norm(dim=0)
+        gains: ndarray = (norms / norms.max().clamp_min(1e-300)).numpy()
+        return gains
+
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more rows, in one pass over them.
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: full.
 FLAT, CONFIDENT = 0.8, 0.5
 
+#: Training rows, at least, that tell whether a map is as good as it was.
+TRAINING_SAMPLE = 5_000
+
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000
 
@@ -101,6 +104,25 @@ class Objective:
     def learned_exemplars(self) -> Float[Tensor, "z features"]:
         """The exemplars as they stand; nothing is learned for a column that is constant."""
         return self.exemplars * self._varies
+
+    def save(self) -> list[Tensor]:
+        """Copies of the weights of the map and of the exemplars."""
+        return [parameter.detach().clone() for parameter in self._parameters()]
+
+    @torch.no_grad()
+    def restore(self, saved: list[Tensor]) -> None:
+        """Set the map and the exemplars to what `save` has returned."""
+        for parameter, value in zip(self._parameters(), saved, strict=True):
+            parameter.copy_(value)
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return [*self.map.parameters(), self.exemplars]
+
+    def training_errors(self) -> ndarray:
+        """`misclassified` training rows; at most `TRAINING_SAMPLE` of them, evenly spread."""
+        rows = self._task.labeled(self.rows)
+        rows = rows[:: max(1, len(rows) // TRAINING_SAMPLE)]
+        return self.validation_on(rows, np.random.RandomState(0))()
 
     def validation_on(
         self, held_out: ndarray, random: np.random.RandomState

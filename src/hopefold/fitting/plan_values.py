@@ -8,6 +8,7 @@ from typing import Any
 
 from hopefold.fitting.layer_sizes import Layers, is_several
 from hopefold.fitting.plan_table import as_table, rows_of
+from hopefold.training.settings import Training
 
 GIVEN = "given"
 DEFAULT = "default"
@@ -21,6 +22,8 @@ class Defaults:
     n_neighbors: int | None = 5
     n_factors: int = 400
     n_units: int = 600
+    #: The polynomial units of a small map, in which columns are ranked.
+    small_factors: int = 64
     #: Share of units dropped where there are few features.
     dropout: float = 0.0
     #: The largest steps, for few features and for many.
@@ -30,7 +33,11 @@ class Defaults:
 
 DEFAULTS = {
     "HOPE": Defaults(
-        n_neighbors=None, n_factors=1_200, learning_rates=(2e-3, 1e-3), is_high_order=True
+        n_neighbors=None,
+        n_factors=1_200,
+        small_factors=256,
+        learning_rates=(2e-3, 1e-3),
+        is_high_order=True,
     ),
     "SHOPE": Defaults(
         n_neighbors=None, dropout=0.3, learning_rates=(6e-3, 2e-3), is_high_order=True
@@ -54,6 +61,8 @@ class Facts:
     is_sparse: bool = False
     #: Do all columns share one scale, as pixels do?
     one_scale: bool = False
+    #: Do they, and have more than two values?
+    has_pixels: bool = False
     #: The device that "auto" stands for.
     best_device: str = "cpu"
 
@@ -86,6 +95,13 @@ class Request:
         """High-order layers, as far as the user has said so."""
         n_units = self.parameters.get("n_units")
         return len(n_units) if n_units is not None and is_several(n_units) else 1
+
+    @property
+    def leaves_layers(self) -> bool:
+        """Is the number of layers left to the fit?"""
+        asked = self.parameters
+        several = is_several(asked["order"]) or is_several(asked["n_factors"])
+        return asked.get("n_units") == "auto" and not several and asked["max_bytes"] is None
 
     def votes(self, *, with_exemplars: bool) -> int | None:
         """How many neighbors vote in `predict`; ``None``: the Student kernel's mass decides."""
@@ -121,7 +137,7 @@ class Plan:
     learning_rate: float = 0.0
     batch_iterations: int = 1
     weight_decay: float = 0.0
-    patience: int = 1
+    patience: int | None = None
     # a high-order map
     order: int | tuple[int, ...] = 1
     n_factors: int | tuple[int, ...] = 0
@@ -150,6 +166,24 @@ class Plan:
     def layers(self) -> Layers:
         """The sizes of a high-order map with sigmoids, layer by layer."""
         return Layers.of(self.order, self.n_factors, self.n_units)
+
+    @property
+    def learns_classes(self) -> bool:
+        """Does the loss pull rows, as they are, onto exemplars of their class, and nothing else?"""
+        joint = self.exemplars == "joint" and self.optimizer == "adam" and self.structure == 0
+        return joint and self.augment is None and self.max_bytes is None
+
+    def training(self) -> Training:
+        """What the training loop needs to know."""
+        return Training(
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            optimizer=self.optimizer,
+            batch_iterations=self.batch_iterations,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+        )
 
     @property
     def learns_from_unlabeled(self) -> bool:

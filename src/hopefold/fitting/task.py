@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ LABELED_SHARE = 0.05
 
 #: Processors multiply by so many columns at a time: a few less take as long.
 COLUMNS_AT_ONCE = 16
+
+#: Rows that tell whether columns are binary.
+SAMPLED_ROWS = 1_000
 
 #: Rows from which the spread of all is estimated, in how many parts: sparse rows are made dense.
 SPREAD_ROWS, SPREAD_PARTS = 1_000, 10
@@ -67,13 +71,28 @@ class Task:
             n_labeled=int(np.count_nonzero(self.labels >= 0)),
             is_sparse=self.rows.is_sparse,
             one_scale=self.scale.is_one,
+            has_pixels=self._has_pixels,
             best_device=str(best_device()),
         )
+
+    @cached_property
+    def _has_pixels(self) -> bool:
+        """Do columns share one scale, and have more than the two values of binary columns?"""
+        if not self.scale.is_one or self.n_features == 1 or self.rows.is_sparse:
+            return False
+        n_rows = len(self.labels)
+        sample = self.rows.fetch(np.arange(0, n_rows, max(1, n_rows // SAMPLED_ROWS)))
+        lowest, highest = sample.aminmax()
+        return bool(((sample != lowest) & (sample != highest)).any())
 
     @property
     def n_features(self) -> int:
         """Columns of the table, including those that the map is not learned from."""
         return len(self.scale.gain)
+
+    def with_columns(self, which: Int[ndarray, " c"]) -> Task:
+        """The same task with only these columns of its rows."""
+        return replace(self, rows=self.rows.with_columns(which))
 
     @property
     def varies(self) -> Bool[ndarray, " features"]:

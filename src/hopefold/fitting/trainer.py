@@ -19,23 +19,24 @@ import numpy as np
 import torch
 
 from hopefold.errors import InvalidInput, InvalidParameter, NoValidationWarning, warn
-from hopefold.fitting import plan as planning
+from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
 from hopefold.fitting.build import Method, Start, build
 from hopefold.fitting.chance import warn_of_chance
 from hopefold.fitting.held_out import split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
+from hopefold.fitting.last_stretch import goes_on, learn_the_rest
 from hopefold.fitting.memory import check_memory
 from hopefold.fitting.objective import Objective
-from hopefold.fitting.plan import alternatives, resolve
+from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Plan, Request
+from hopefold.fitting.selection import Selection
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
 from hopefold.specification import CHECKPOINT_PARAMETERS
 from hopefold.training.checkpoints import hold
 from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
-from hopefold.training.settings import Training
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -57,8 +58,11 @@ class Trainer:
         #: What held-out rows have decided.
         self._decided: Decided = {}
 
-    def fit(self, task: Task, random: np.random.RandomState) -> Learned:
-        """Learn with some rows held out, to know the error; then, if asked, from all rows."""
+    def fit(self, task: Task, random: np.random.RandomState) -> tuple[Learned, Task]:
+        """Learn with some rows held out, to know the error; then, if asked, from all rows.
+
+        The task that is returned has the columns that were learned from.
+        """
         with (
             torch.inference_mode(False),  # whatever the caller is in
             torch.enable_grad(),
@@ -66,7 +70,7 @@ class Trainer:
         ):
             chosen = self._choose(kept, seeded)
             if not chosen.is_labeled:
-                return self._fit_unlabeled(chosen, seeded)
+                return self._fit_unlabeled(chosen, seeded), chosen
             return self._fit_labeled(chosen, seeded)
 
     def fit_more(self, task: Task, state: IncrementalState) -> Learned:
@@ -76,7 +80,7 @@ class Trainer:
         loss = method.make_loss(task, everything)
         parts = (state.map, state.map, loss, everything, state.exemplars, state.labels)
         objective = Objective(plan, task, *parts)
-        settings = replace(loop_settings(plan), constant_progress=MIDDLE, recovers=False)
+        settings = replace(plan.training(), constant_progress=MIDDLE, recovers=False)
         with (
             torch.inference_mode(False),
             torch.enable_grad(),
@@ -99,7 +103,7 @@ class Trainer:
         """The plan of a run that learns from so many rows, by default from all."""
         return resolve(self._request, task.facts(n_training), {**self._decided, **decided})
 
-    def _fit_labeled(self, task: Task, random: np.random.RandomState) -> Learned:
+    def _fit_labeled(self, task: Task, random: np.random.RandomState) -> tuple[Learned, Task]:
         plan = self.plan(task)
         everything = task.learned_from(plan)
         training, held_out = everything, everything[:0]
@@ -111,16 +115,33 @@ class Trainer:
                     "fewer exemplars, or validation_fraction=0.",
                     NoValidationWarning,
                 )
-        learned = self.run(self.plan(task, len(training)), task, training, held_out)
+        task = self._select(task, training, random)
+        plan = self.plan(task, len(training))
+        rest = everything if plan.refit and goes_on(self._request, plan) else None
+        learned = self.run(plan, task, training, held_out, rest=rest)
         if plan.structure:
             unseen = np.setdiff1d(everything, training, assume_unique=True)
             trusted = trust_held_out(plan, task, learned.map, unseen)
             learned = replace(learned, trustworthiness=trusted)
         if len(held_out):
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
-        if not (plan.refit and len(held_out)):
-            return learned
-        return self._refit(task, everything, learned)
+        if plan.refit and len(held_out) and rest is None:
+            learned = self._refit(task, everything, learned)
+        return learned, task
+
+    def _select(self, task: Task, training: ndarray, random: np.random.RandomState) -> Task:
+        """Choose columns and settings on a part of the training rows; the task with the columns."""
+        compared = comparisons(self._request, task.facts(len(training)))
+        if not (compared.columns or compared.decays or compared.one_layer):
+            return task
+        plain = replace(task, checkpoint=None)  # what is compared is learned again in no time
+        small_factors = self._request.defaults.small_factors
+        selection = Selection(self, plain, training, random, small_factors)
+        if compared.columns and task.rows.is_dense:
+            plain = selection.choose_columns(plain)
+        chosen = selection.choose_map(plain, compared.decays, compared.one_layer)
+        self._decided = {**self._decided, **chosen}
+        return replace(plain, checkpoint=task.checkpoint)
 
     def _refit(self, task: Task, everything: ndarray, learned: Learned) -> Learned:
         """Learn again from all rows, for the number of epochs that was kept.
@@ -152,10 +173,12 @@ class Trainer:
         held_out: ndarray,
         like: Learned | None = None,
         stage: str = "",
+        rest: ndarray | None = None,
     ) -> Learned:
         """One run under a plan: a map and exemplars, with the error on the held-out rows.
 
-        Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be.
+        Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be. With the
+        ``rest``, all rows, it goes on for some epochs after the error is known.
         """
         if plan.max_bytes is not None:
             return learn_within_budget(self, plan, task, training, held_out, like)
@@ -168,14 +191,20 @@ class Trainer:
         n_rows, sizes = len(training), method.sizes
         check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
-        return self._descend(method, task, training, held_out, title)
+        return self._descend(method, task, training, held_out, title, rest)
 
     def make_method(self, plan: Plan) -> Method:
         """The method under a plan."""
         return self._method(plan)
 
     def _descend(
-        self, method: Method, task: Task, training: ndarray, held_out: ndarray, title: str
+        self,
+        method: Method,
+        task: Task,
+        training: ndarray,
+        held_out: ndarray,
+        title: str,
+        rest: ndarray | None,
     ) -> Learned:
         """Build what the plan names, minimize the loss, and return the result on the CPU."""
         plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
@@ -187,13 +216,15 @@ class Trainer:
                 objective.loss,
                 objective.groups,
                 len(objective.rows),
-                loop_settings(plan),
+                plan.training(),
                 generator,
                 progress,
                 misclassified=objective.validation_on(held_out, random) if len(held_out) else None,
                 shuffle=partial(task.rows.shuffle, objective.rows),
                 checkpoint=task.checkpoint,
             )
+            if rest is not None and len(held_out):
+                learn_the_rest(objective, method, task, rest, generator)
         map_ = method.finish(objective.map.cpu().requires_grad_(False))
         if plan.exemplars is None:
             return Learned(map_, None, task.labels, run, plan)
@@ -245,7 +276,7 @@ class Trainer:
         """The error on held-out rows after a part of the epochs."""
         facts = task.facts(len(training))
         plan = resolve(self._request, facts, decided)
-        epochs = planning.for_trial(plan, len(training))
+        epochs = for_trial(plan, len(training))
         plan = resolve(self._request, facts, {**decided, "max_epochs": epochs})
         return self.run(plan, task, training, held_out, stage=", trial").run.late_error
 
@@ -328,16 +359,3 @@ def check_request(request: Request, task: Task, plans: list[Plan]) -> None:
             f"max_bytes={asked['max_bytes']} is for maps that classes alone decide: leave it out, "
             "or give labels and structure=0."
         )
-
-
-def loop_settings(plan: Plan) -> Training:
-    """What the training loop needs to know of a plan."""
-    return Training(
-        max_epochs=plan.max_epochs,
-        batch_size=plan.batch_size,
-        learning_rate=plan.learning_rate,
-        optimizer=plan.optimizer,
-        batch_iterations=plan.batch_iterations,
-        weight_decay=plan.weight_decay,
-        patience=plan.patience,
-    )

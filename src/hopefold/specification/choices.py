@@ -9,6 +9,7 @@ DISTORTIONS = ("affine", "elastic")
 SOLVERS = ("auto", "exact", "batches")
 GRAPHS = ("class", "neighbors")
 BOOLEANS = (True, False)
+AUTO_OR_FALSE = ("auto", False)
 
 #: The highest order: float32 cannot hold powers of more features.
 MAX_ORDER = 20

@@ -137,6 +137,15 @@ MAX_EPOCHS = Parameter(
     partial(checks.check_whole_or_auto, at_least=1),
 )
 
+WEIGHT_DECAY = Parameter(
+    "weight_decay",
+    "float",
+    0.0,
+    "float",
+    "Decoupled weight decay of the matrices of the map (Adam only).",
+    partial(checks.check_number, low=0, high=math.inf),
+)
+
 #: In addition, the parameters of methods that learn by gradients.
 TRAINED = (
     *SHARED,
@@ -177,14 +186,7 @@ TRAINED = (
         ``max_epochs``, at least 10.""",
         partial(checks.check_whole_or_auto, at_least=1),
     ),
-    Parameter(
-        "weight_decay",
-        "float",
-        0.0,
-        "float",
-        "Decoupled weight decay of the map (Adam only).",
-        partial(checks.check_number, low=0, high=math.inf),
-    ),
+    WEIGHT_DECAY,
     Parameter(
         "checkpoint",
         "Any",

@@ -1,0 +1,43 @@
+"""The usual settings of S-HOPE where every row has a label: two layers and a short schedule.
+
+They depend on the numbers of rows and columns alone. They were chosen on validation parts of many
+tables: ``python -m hopefold_bench front`` measures them, and docs/recipe.md has the figures.
+"""
+
+from __future__ import annotations
+
+#: The widths of both layers: for few rows, and from `MANY_ROWS` on.
+NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
+
+#: Batches: about so many per epoch, of between so many rows.
+BATCHES, SMALLEST, LARGEST = 20, 32, 250
+
+#: The number of epochs up to `FEW_ROWS` rows; beyond, it falls with the number of rows to a power.
+EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 10
+
+#: The largest step of Adam with two layers.
+LEARNING_RATE = 4e-3
+
+#: The radius of adversarial perturbations of pixels, as a share of the spread of all rows, and the
+#: share of the epochs that remains, as each takes twice as long.
+RADIUS, EPOCHS_LEFT = 0.2, 2 / 3
+
+#: Share of polynomial units that are dropped in training where there are few columns.
+DROPOUT = 0.1
+
+
+def layer_sizes(n_rows: int) -> tuple[int, int]:
+    """The number of units in both layers, and of polynomial units in each of them."""
+    width = NARROW if n_rows < MANY_ROWS else WIDE
+    return width, width
+
+
+def batch_size(n_rows: int) -> int:
+    """The number of rows per step."""
+    return min(max(n_rows // BATCHES, SMALLEST), LARGEST)
+
+
+def epochs(n_rows: int, *, adversarial: bool = False) -> int:
+    """The number of passes over the rows: row visits grow more slowly than the rows."""
+    passes = max(FEWEST_EPOCHS, EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
+    return round(EPOCHS_LEFT * passes if adversarial else passes)

@@ -1,0 +1,73 @@
+"""The last stretch of a fit: some epochs on all rows, after the error on held-out rows is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+
+from hopefold.errors import Diverged
+from hopefold.fitting.build import Method
+from hopefold.fitting.objective import Objective
+from hopefold.fitting.plan_values import Plan, Request
+from hopefold.fitting.task import Task
+from hopefold.training.loop import minimize, worse_beyond_chance
+from hopefold.training.progress import Progress
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Its share of the epochs, and its largest step as a share of the run's.
+LAST_EPOCHS, LAST_RATE = 0.2, 0.3
+
+
+def goes_on(request: Request, plan: Plan) -> bool:
+    """Does a fit go on from all rows, instead of learning anew from them?"""
+    adam = plan.optimizer == "adam" and plan.max_bytes is None
+    return request.defaults.is_high_order and adam and plan.exemplars == "joint"
+
+
+def learn_the_rest(
+    objective: Objective,
+    method: Method,
+    task: Task,
+    everything: ndarray,
+    generator: torch.Generator,
+) -> None:
+    """Go on from all rows in a short last stretch, held-out rows among them.
+
+    The map stays as it was evaluated if it then misclassifies more of the rows that it was
+    learned from, by more than chance.
+    """
+    plan, map_, before = method.plan, objective.map, objective.save()
+    wrong_before = objective.training_errors()
+    loss, rows = method.make_loss(task, everything), task.visits(everything)
+    parts = (map_, map_, loss, rows, objective.exemplars, objective.exemplar_labels)
+    whole = Objective(plan, task, *parts)
+    settings = replace(
+        plan.training(),
+        max_epochs=max(1, round(LAST_EPOCHS * plan.max_epochs)),
+        learning_rate=LAST_RATE * plan.learning_rate,
+        taking_turns=0.0,
+        recovers=False,
+    )
+    shuffle = partial(task.rows.shuffle, rows)
+    try:
+        with Progress(f"{plan.method}, all rows", settings.max_epochs, verbose=False) as bar:
+            minimize(
+                whole.loss,
+                whole.groups,
+                len(rows),
+                settings,
+                generator,
+                bar,
+                shuffle=shuffle,
+                checkpoint=task.checkpoint,
+            )
+    except Diverged:
+        objective.restore(before)
+        return
+    if worse_beyond_chance(objective.training_errors(), wrong_before):
+        objective.restore(before)
