@@ -118,6 +118,8 @@ def test_blocks_of_any_size_give_the_same(stack, rows, monkeypatch):
     for middle in (MIDDLE, None):
         expected = linear.polynomial([rows], middle).P
         torch.testing.assert_close(small.polynomial([rows], middle).P, expected)
+    expected = linear.polynomial_on([rows], MIDDLE).P
+    torch.testing.assert_close(small.polynomial_on([rows], MIDDLE).P, expected)
     expected = linear.moves(rows, MIDDLE, parts)
     assert expected.shape == (7, 3, 2)
     torch.testing.assert_close(small.moves(rows, MIDDLE, parts), expected)
@@ -131,3 +133,32 @@ def test_slopes_of_powers_are_those_of_the_line_and_of_the_tangent(order):
     torch.testing.assert_close(power_slopes(s, start, order), expected)
     torch.testing.assert_close(power_slopes(s, None, order), order * s ** (order - 1))
     torch.testing.assert_close(power_slopes(s, s, order), order * s ** (order - 1))
+
+
+def test_the_polynomial_on_rows_is_a_ridge_regression_that_starts_at_the_mean_slopes(stack, rows):
+    linear = linearize(stack)
+    A, a, order = linear.inputs.A.numpy(), linear.inputs.a.numpy(), linear.inputs.order
+    z = (rows.numpy() @ A.T + a) ** order - (A @ MIDDLE.numpy() + a) ** order
+    mean = linear.polynomial([rows], MIDDLE).P.numpy()
+    y = (linear.points(rows) - linear.points(MIDDLE[None])).numpy() - z @ mean.T
+    ridge = np.sqrt(linearization.RIDGE * np.mean(np.sum(z**2, axis=0))) * np.eye(z.shape[1])
+    both = np.vstack([z, ridge]), np.vstack([y, np.zeros((z.shape[1], 2))])
+    expected = mean + np.linalg.lstsq(*both, rcond=None)[0].T
+    found = linear.polynomial_on([rows[:4], rows[4:]], MIDDLE)
+    np.testing.assert_allclose(found.P, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_polynomial_on_one_row_is_that_of_its_line(stack, rows):
+    linear = linearize(stack)
+    for row in (rows[:1], MIDDLE[None]):
+        expected = linear.polynomial([row], MIDDLE).P
+        torch.testing.assert_close(linear.polynomial_on([row], MIDDLE).P, expected)
+
+
+@pytest.mark.parametrize(
+    "map_", [HighOrder(4, 2, 3, 5), SigmoidHighOrder(4, 2, 3, 5, 6)], ids=["HOPE", "S-HOPE"]
+)
+def test_one_layer_has_its_mean_slopes_on_any_rows(map_, rows):
+    linear = linearize(_started(map_))
+    expected = linear.polynomial([rows], MIDDLE)
+    assert torch.equal(linear.polynomial_on([rows], MIDDLE).P, expected.P)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder, Stacked
-from hopefold.errors import BrokenFile, InvalidParameter
+from hopefold.errors import BrokenFile, InvalidInput, InvalidParameter
 from hopefold.evaluation import interaction_stability
 from hopefold.fitting import memory
 from hopefold.fitting import plan as planning
@@ -195,6 +195,36 @@ def test_sparse_rows_and_streams_of_a_stack_are_explained(sparse_rows):
     dense = model.interactions(3, X.toarray(), y)
     assert found.names == dense.names
     np.testing.assert_allclose(found.coefficients, dense.coefficients)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """3,000 rows of ten columns, whose class is the sign of x1 · x2, and a stack of them."""
+    X = np.random.RandomState(0).normal(size=(3_000, 10))
+    y = (X[:, 1] * X[:, 2] > 0).astype(int)
+    sizes = {"n_units": (50, 50), "n_factors": 20}
+    model = SHOPE(**sizes, scale="standard", random_state=0).fit(X[:2_000], y[:2_000])
+    assert model.score(X[2_000:], y[2_000:]) > 0.95
+    return model, X[2_000:], y[2_000:]
+
+
+def test_a_stack_has_the_planted_product_first_on_rows(planted):
+    model, X, y = planted
+    found = model.interactions(5, X, y)
+    assert found.names[0] == "x1 × x2"
+    assert found.deviations[0] > 3 * found.deviations[1]
+
+
+def test_importances_of_a_stack_are_largest_for_the_planted_columns(planted):
+    model, *_ = planted
+    importances = model.feature_importances_
+    assert set(np.argsort(-importances)[:2]) == {1, 2}
+    assert importances[[1, 2]].sum() > 0.5
+
+
+def test_rows_of_a_stack_that_do_not_vary_are_refused(fitted, three_blobs):
+    with pytest.raises(InvalidInput, match="do not vary"):
+        fitted.interactions(3, three_blobs[0][:1])
 
 
 def test_stability_of_a_stack(three_blobs):

@@ -28,6 +28,9 @@ from hopefold.core.maps import HighOrder, SigmoidHighOrder, Stacked
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+#: The ridge of a regression on polynomial units, as a share of their mean square.
+RIDGE = 0.01
+
 #: Below this distance between both ends, the slope of a sigmoid is that of the tangent.
 STILL = 1e-5
 
@@ -57,6 +60,14 @@ class Linearization:
         The lines start at the middle row. Without it, the slopes are those at the rows themselves.
         """
         return self.inputs
+
+    def polynomial_on(
+        self,
+        rows: Iterable[Float[Tensor, "n features"]],
+        middle: Float[Tensor, " features"],
+    ) -> Polynomial:
+        """Return the polynomial that stands for the map on many rows; by default, `polynomial`."""
+        return self.polynomial(rows, middle)
 
     def moves(
         self,
@@ -118,7 +129,7 @@ class SeveralLayers(Linearization):
         assert isinstance(first, Sigmoids)
         self.b = first.b.detach().double()
         self.above = [_Layer(layer) for layer in above if isinstance(layer, Sigmoids)]
-        widest = max(max(layer.W.shape + layer.C.shape) for layer in self.above)
+        widest = max(first.n_factors, *(max(one.W.shape + one.C.shape) for one in self.above))
         self._step = max(1, BLOCK // (widest * len(self.P)))
 
     def points(self, x: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
@@ -163,6 +174,34 @@ class SeveralLayers(Linearization):
                 slopes = slopes + self.slopes(part, middle).sum(dim=1)
             n_rows += len(some)
         return replace(self.inputs, P=slopes / n_rows @ self.inputs.P)
+
+    def polynomial_on(
+        self,
+        rows: Iterable[Float[Tensor, "n features"]],
+        middle: Float[Tensor, " features"],
+    ) -> Polynomial:
+        r"""Return the polynomial that is closest to the map on these rows, by ridge regression.
+
+        With the mean slopes :math:`\bar J`, :math:`\Delta z = z - z_0` and
+        :math:`r = y - y_0 - \bar J \Delta z`, the factors of the powers are
+        :math:`\bar J + \sum r \Delta z^T (\sum \Delta z \Delta z^T + \lambda)^{-1}`. The slopes
+        differ so much between rows that their mean alone would miss much of the map.
+        """
+        mean = self.polynomial(rows, middle)
+        z0, y0 = self._powers(middle[None]), self.points(middle[None])
+        squares, residuals = torch.zeros(()), torch.zeros(())
+        for some in rows:
+            for part in torch.split(some, self._step):
+                z = self._powers(part) - z0
+                squares = squares + z.T @ z
+                residuals = residuals + z.T @ (self.points(part) - y0 - z @ mean.P.T)
+        ridge = (RIDGE * squares.diagonal().mean()).clamp(min=torch.finfo(z0.dtype).tiny)
+        squares = squares + ridge * torch.eye(len(squares), dtype=z0.dtype)
+        correction, _ = torch.linalg.solve_ex(squares, residuals)
+        return replace(mean, P=mean.P + correction.T)
+
+    def _powers(self, x: Float[Tensor, "n features"]) -> Float[Tensor, "n factors"]:
+        return (x @ self.inputs.A.T + self.inputs.a) ** self.inputs.order
 
     def moves(
         self,

@@ -202,7 +202,8 @@ class HighOrderEmbedding(SupervisedEmbedding):
         For S-HOPE, each sigmoid is replaced by a line. Its slope is averaged over ``X`` (give the
         rows of one class for what drives the map there), or by default over the exemplars. With
         several layers, the powers above the first layer are replaced by lines, too, so a product
-        has at most as many factors as the order of the first layer.
+        has at most as many factors as the order of the first layer. Give ``X`` in this case: the
+        mean of the lines is then corrected by a regression, to be closest to the map on these rows.
 
         Parameters
         ----------

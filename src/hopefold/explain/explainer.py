@@ -73,7 +73,11 @@ class Explainer:
         rows = None if X is None else ScaledRows(self._model, X)
         unit = self._unit(units, rows)
         units = self._reported_units(units, rows)
-        polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
+        if rows is not None and slope == "mean":
+            polynomial = self._linearization.polynomial_on(rows, self._middle)
+        else:
+            polynomial = self._polynomial(rows, slope)
+        polynomial = polynomial.in_units(unit.factor, unit.offset)
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
             return tell(found, names, units, self._model.n_features_in_)
