@@ -38,6 +38,49 @@ def stacked(x, layers, P):
     return [sum(p * unit for p, unit in zip(row, x, strict=True)) for row in P]
 
 
+def secants(x, x0, layers, P):
+    """Slopes of the coordinates by the inputs of the first sigmoids, between two rows.
+
+    Each power and sigmoid has the slope of the line through its values at both rows; ``layers`` as
+    in `stacked`. From the first sigmoids up, one unit's slope after the other.
+    """
+    chained = None
+    for C, c, W, b, order in layers:
+        (s, s0), k_units = (
+            (
+                [sum(w * v for w, v in zip(C[f], one, strict=True)) + c[f] for f in range(len(C))]
+                for one in (x, x0)
+            ),
+            range(len(W)),
+        )
+        (a, a0) = (
+            [sum(W[k][f] * one[f] ** order for f in range(len(C))) + b[k] for k in k_units]
+            for one in (s, s0)
+        )
+        x, x0 = ([1 / (1 + math.exp(-value)) for value in one] for one in (a, a0))
+        lines = [(x[k] - x0[k]) / (a[k] - a0[k]) for k in k_units]
+        if chained is None:
+            chained = [[lines[k] * (i == k) for i in k_units] for k in k_units]
+            continue
+        powers = [(s[f] ** order - s0[f] ** order) / (s[f] - s0[f]) for f in range(len(C))]
+        chained = [
+            [
+                lines[k]
+                * sum(
+                    W[k][f] * powers[f] * C[f][j] * chained[j][i]
+                    for f in range(len(C))
+                    for j in range(len(chained))
+                )
+                for i in range(len(chained[0]))
+            ]
+            for k in k_units
+        ]
+    return [
+        [sum(row[k] * chained[k][i] for k in range(len(row))) for i in range(len(chained[0]))]
+        for row in P
+    ]
+
+
 def interactions(C, c, P, order):
     """All terms of eq. 3: from the features of a product to its coefficient in each coordinate.
 

@@ -31,10 +31,6 @@ class InvalidParameter(HopefoldError, ValueError):
     """A parameter outside its range, or parameters that contradict each other."""
 
 
-class NotExplained(InvalidParameter, AttributeError):
-    """An attribute that needs feature interactions, of a map that has none."""
-
-
 class Diverged(HopefoldError, ArithmeticError):
     """A fit whose loss became NaN or infinite, or increased beyond a threshold."""
 

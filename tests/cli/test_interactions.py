@@ -58,10 +58,15 @@ def test_a_method_that_multiplies_nothing_is_refused(run, here, plain_model):
     assert "multiplies no features" in run("interactions", "lda.hope", status=2).stderr
 
 
-def test_a_map_of_several_layers_is_refused_and_told_by_info(run, here, cells):
+def test_a_map_of_several_layers_is_explained_and_shown_by_info(run, here, cells):
     sizes = ("--n-units", "6,5", "--order", "2,3", "--n-factors", 4, "--max-epochs", 1)
     run("fit", cells, "--label", "type", "--id", "cell", "--encode", "-o", "deep.hope", *sizes)
-    assert "one high-order layer" in run("interactions", "deep.hope", status=2).stderr
+    shown = run("interactions", "deep.hope", "--top", 3).stdout
+    assert "with all above the products of the first layer linearized" in " ".join(shown.split())
+    told = run("interactions", "deep.hope", "--order", 3, status=2).stderr
+    assert "multiplies 2 features at the most" in told
+    run("interactions", "deep.hope", cells, "--label", "type", "--ignore-extra", "-o", "deep.csv")
+    run("interactions", "deep.hope", "-o", "deep.svg")
     told = run("info", "deep.hope").stdout
     assert "order=2,3" in told
     assert "n_units=6,5" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -152,8 +153,8 @@ def test_a_misspelt_marker_is_told(run, here):
     assert "hopefold: warning: missing_label='unknwon' marks no row" in told
 
 
-def test_two_layers_that_nobody_asked_for_are_told(run, here):
+def test_two_layers_by_default_are_shown(run, here):
     columns = {f"x{place}": column for place, column in enumerate(np.eye(60, 100).T)}
     pd.DataFrame(columns).to_csv("wide.csv", index=False)
     shown = run("fit", "wide.csv", "--unlabeled", "--max-epochs", 1, "-o", "wide.hope").stdout
-    assert "2; for explanations, which take one: --n-units 600" in shown
+    assert re.search(r"layers +2$", shown, flags=re.M)

@@ -1,4 +1,4 @@
-"""S-HOPE with several layers: all that one layer does, but explanations."""
+"""S-HOPE with several layers: all that one layer does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder, Stacked
-from hopefold.errors import BrokenFile, InvalidParameter
+from hopefold.errors import BrokenFile, InvalidInput, InvalidParameter
 from hopefold.evaluation import interaction_stability
 from hopefold.fitting import memory
 from hopefold.fitting import plan as planning
@@ -148,21 +148,89 @@ def test_rows_of_any_precision_and_number_get_the_same_points(images):
     np.testing.assert_array_equal(points[:1], model.transform(X[:1]))
 
 
+def sum_of(why):
+    return why.constant + why.values.sum(axis=0) + why.others + why.remainder
+
+
+def test_a_stack_is_explained_as_products_of_the_first_layer(fitted, three_blobs):
+    X, y = three_blobs
+    for found in (fitted.interactions(), fitted.interactions(X=X, y=y)):
+        assert {len(term) for term in found.terms} == {1, 2}
+    with pytest.raises(InvalidParameter, match="order=3, but the map multiplies 2 features"):
+        fitted.interactions(order=3)
+    assert fitted.feature_importances_.sum() == pytest.approx(1)
+    points = fitted.transform(X)
+    for row in range(3):
+        why = fitted.explain(X[row], top=5)
+        np.testing.assert_allclose(sum_of(why), points[row], rtol=1e-4, atol=1e-4)
+        assert np.abs(why.remainder).max() < 1e-9 * np.abs(points).max()
+
+
+def test_contributions_to_a_stack_are_the_values_of_explanations(fitted, three_blobs):
+    X, _ = three_blobs
+    terms = fitted.interactions(1_000).terms
+    assert len(terms) == 5 + 15
+    moved = fitted.contributions(X, terms).sum(axis=1)
+    for row in range(5):
+        why = fitted.explain(X[row], top=1_000)
+        np.testing.assert_allclose(moved[row], why.values.sum(axis=0), atol=1e-9)
+
+
 @pytest.mark.parametrize(
-    "ask",
-    [
-        lambda model, x: model.interactions(),
-        lambda model, x: model.explain(x[0]),
-        lambda model, x: model.contributions(x, [(0, 1)]),
-        lambda model, x: model.feature_importances_,
-        lambda model, x: interaction_stability(clone(model), x, np.arange(len(x)) % 2),
-    ],
-    ids=["interactions", "explain", "contributions", "importances", "stability"],
+    "how", [{"exemplars": None}, {"scale": "range"}, {"n_components": 3}], ids=str
 )
-def test_explanations_say_that_they_cover_one_layer(fitted, three_blobs, ask):
-    with pytest.raises(InvalidParameter, match="one high-order layer, and this one has 2"):
-        ask(fitted, three_blobs[0])
-    assert not hasattr(fitted, "feature_importances_")
+def test_stacks_of_any_kind_are_explained(three_blobs, how):
+    X, y = three_blobs
+    model = SHOPE(**SMALL | how, max_epochs=2).fit(X, y)
+    assert len(model.interactions(3, X, y)) == len(model.interactions(3)) == 3
+    why = model.explain(X[0], slope="local")
+    np.testing.assert_allclose(sum_of(why), model.transform(X[:1])[0], rtol=1e-4, atol=1e-4)
+
+
+def test_sparse_rows_and_streams_of_a_stack_are_explained(sparse_rows):
+    X = sparse_rows(60, 8, 0.5)
+    y = np.arange(60) % 2
+    model = SHOPE(**SMALL, max_epochs=2).fit(X, y)
+    found = model.interactions(3, X, y)
+    dense = model.interactions(3, X.toarray(), y)
+    assert found.names == dense.names
+    np.testing.assert_allclose(found.coefficients, dense.coefficients)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """3,000 rows of ten columns, whose class is the sign of x1 · x2, and a stack of them."""
+    X = np.random.RandomState(0).normal(size=(3_000, 10))
+    y = (X[:, 1] * X[:, 2] > 0).astype(int)
+    sizes = {"n_units": (50, 50), "n_factors": 20}
+    model = SHOPE(**sizes, scale="standard", random_state=0).fit(X[:2_000], y[:2_000])
+    assert model.score(X[2_000:], y[2_000:]) > 0.95
+    return model, X[2_000:], y[2_000:]
+
+
+def test_a_stack_has_the_planted_product_first_on_rows(planted):
+    model, X, y = planted
+    found = model.interactions(5, X, y)
+    assert found.names[0] == "x1 × x2"
+    assert found.deviations[0] > 3 * found.deviations[1]
+
+
+def test_importances_of_a_stack_are_largest_for_the_planted_columns(planted):
+    model, *_ = planted
+    importances = model.feature_importances_
+    assert set(np.argsort(-importances)[:2]) == {1, 2}
+    assert importances[[1, 2]].sum() > 0.5
+
+
+def test_rows_of_a_stack_that_do_not_vary_are_refused(fitted, three_blobs):
+    with pytest.raises(InvalidInput, match="do not vary"):
+        fitted.interactions(3, three_blobs[0][:1])
+
+
+def test_stability_of_a_stack(three_blobs):
+    model = SHOPE(**SMALL, max_epochs=1)
+    found = interaction_stability(model, *three_blobs, top=20)
+    assert found.overlap == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import oracles
 from hopefold import HOPE, SHOPE, load
 from hopefold.baselines import LDA
-from hopefold.core.interactions import sigmoid_derivatives
+from hopefold.core.linearization import linearize
 from hopefold.errors import InvalidInput, InvalidParameter
 
 NAMES = ["height", "weight", "age", "constant"]
@@ -28,13 +28,17 @@ def table():
     return X, ((X[:, 0] - 170) * (X[:, 1] - 3) > 0).astype(int)
 
 
-@pytest.fixture(scope="module", params=["HOPE", "SHOPE", "HOPE range", "SHOPE none", "HOPE pairs"])
+KINDS = ["HOPE", "SHOPE", "HOPE range", "SHOPE none", "HOPE pairs", "SHOPE stack"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def fitted(request, table):
     kind, *how = request.param.split()
     options = {
         "range": {"scale": "range"},
         "none": {"scale": None, "learning_rate": 1e-4},
         "pairs": {"exemplars": None},
+        "stack": {"n_units": (7, 6)},
     }.get("".join(how), {})
     model = {"HOPE": HOPE, "SHOPE": SHOPE}[kind](order=3, n_factors=8, max_epochs=3, **options)
     return model.set_params(random_state=0).fit(*table)
@@ -184,7 +188,7 @@ def test_mean_slopes_are_those_of_the_line_through_both_ends(table):
     model = SHOPE(random_state=0, max_epochs=3).fit(X, y)
     middle = torch.zeros(4, dtype=torch.float64)
     rows = torch.from_numpy(model.scale_.apply(X[:5])).double()
-    slopes = sigmoid_derivatives(model.map_, rows, middle)
+    slopes = linearize(model.map_).derivatives(rows, middle)
     C, c, _, W, b = (weights.double().numpy() for weights in model.map_.parameters())
     units = lambda x: W @ (C @ x + c) ** model.order + b  # noqa: E731
     start = units(middle.numpy())

@@ -49,13 +49,13 @@ def test_the_terms_of_a_row_are_its_largest(rows, kind):
         np.testing.assert_allclose(found.moves[row], why.values, rtol=1e-4, atol=1e-5)
 
 
-def test_a_map_of_several_layers_has_a_sentence_in_place_of_the_panel(rows):
+def test_a_map_of_several_layers_has_a_panel_that_says_what_is_linearized(rows):
     X, y = rows
     model = SHOPE(n_units=(6, 5), n_factors=4, max_epochs=1, random_state=0).fit(X, y)
     page = render.render(make_scene(model, X, y))
     panel = page.split("What drives the map</h2>")[1].split("</section>")[0]
-    assert "This map has 2 high-order layers" in panel
-    assert "<table>" not in panel
+    assert "with all above the first layer&#39;s products linearized" in panel
+    assert "<table>" in panel
 
 
 def test_of_many_rows_the_misclassified_ones_come_first(monkeypatch):

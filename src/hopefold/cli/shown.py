@@ -132,9 +132,7 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
         rows["training error"] = percent(model.train_error_)
     rows |= neighbor_facts(model)
     if getattr(model, "n_units", None) == "auto" and len(model.map_.layers) > 1:
-        rows["layers"] = (
-            f"{len(model.map_.layers)}; for explanations, which take one: --n-units 600"
-        )
+        rows["layers"] = str(len(model.map_.layers))
     if model.exemplars_ is not None and not len(model.classes_):
         rows["landmarks"] = f"{len(model.exemplars_)}, for {n_rows:,} rows"
     elif model.exemplars_ is not None:

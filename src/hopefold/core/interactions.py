@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from hopefold.core.maps import HighOrder, SigmoidHighOrder
 from hopefold.core.threads import one_thread
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ Term = tuple[int, ...]
 #: Upper bound on the multiplications of a search among the terms of one degree: about 20 seconds.
 #: All terms of 60 features at degree 6 with 1,200 powers fit in it, and of 784 at degree 3.
 WORK = 2e11
-
-#: Below this distance from a₀, the mean derivative of a sigmoid is replaced by its derivative.
-STILL = 1e-5
 
 #: Number of values that are held in memory at once: 32 MB of float64.
 BLOCK = 2**22
@@ -63,56 +59,6 @@ class Polynomial:
     def constant(self) -> Float[Tensor, " d"]:
         """Return the value at x = 0: the constant term."""
         return self.P @ self.a**self.order
-
-
-def polynomial_of(
-    map_: HighOrder, derivatives: Float[Tensor, " units"] | None = None
-) -> Polynomial:
-    r"""Return HOPE's polynomial, or that of S-HOPE with its sigmoids linearized.
-
-    With the derivative σ'(a_k) of unit k (see `sigmoid_derivatives`), P is
-    :math:`\sum_k P_{sk} \sigma'(a_k) W_{kf}`.
-    """
-    P, C, c = (weights.detach().double() for weights in (map_.P, map_.C, map_.c))
-    if isinstance(map_, SigmoidHighOrder):
-        assert derivatives is not None
-        P = P * derivatives @ map_.W.detach().double()
-    return Polynomial(P, C, c, map_.order)
-
-
-def sigmoid_derivatives(
-    map_: SigmoidHighOrder,
-    x: Float[Tensor, "n features"],
-    middle: Float[Tensor, " features"] | None = None,
-) -> Float[Tensor, "n units"]:
-    """Return σ' of the units of S-HOPE at each row, or its mean between ``middle`` and the row.
-
-    The mean is (σ(a) − σ(a₀)) / (a − a₀): the line through both ends, so the linearization is exact
-    there. At the row itself, a saturated unit has a derivative near 0 and would not contribute.
-    """
-    inputs = inputs_of_units(map_, x)
-    units = inputs.sigmoid()
-    derivatives = units * (1 - units)
-    if middle is None:
-        return derivatives
-    start = inputs_of_units(map_, middle[None])
-    way = inputs - start
-    still = way.abs() < STILL
-    return torch.where(still, derivatives, (units - start.sigmoid()) / way.masked_fill(still, 1))
-
-
-def inputs_of_units(
-    map_: SigmoidHighOrder, x: Float[Tensor, "n features"]
-) -> Float[Tensor, "n units"]:
-    """Return the inputs of the sigmoids of S-HOPE, in float64."""
-    return units_of(map_).at(x) + map_.b
-
-
-def units_of(map_: HighOrder) -> Polynomial:
-    """Return the coordinates of HOPE, or the inputs of the sigmoids of S-HOPE without b."""
-    upper = map_.W if isinstance(map_, SigmoidHighOrder) else map_.P
-    W, C, c = (weights.detach().double() for weights in (upper, map_.C, map_.c))
-    return Polynomial(W, C, c, map_.order)
 
 
 class Largest(NamedTuple):

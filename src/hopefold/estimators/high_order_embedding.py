@@ -208,7 +208,10 @@ class HighOrderEmbedding(SupervisedEmbedding):
         selection is exact. A product is listed once, whatever the order of its features.
 
         For S-HOPE, each sigmoid is replaced by a line. Its slope is averaged over ``X`` (give the
-        rows of one class for what drives the map there), or by default over the exemplars.
+        rows of one class for what drives the map there), or by default over the exemplars. With
+        several layers, the powers above the first layer are replaced by lines, too, so a product
+        has at most as many factors as the order of the first layer. Give ``X`` in this case: the
+        mean of the lines is then corrected by a regression, to be closest to the map on these rows.
 
         Parameters
         ----------
@@ -222,7 +225,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
             The labels of the rows. Default: those that the model predicts.
         order : int, optional
             Only products of this number of factors; a square has two. Default: any number, up to
-            the order of the map.
+            the order of the map, or of its first layer.
         units : {"standard", "data"}, default="standard"
             ``"standard"``: features are counted in standard deviations from their mean, so that
             coefficients of different columns can be compared. Mean and deviation are those of
@@ -263,9 +266,9 @@ class HighOrderEmbedding(SupervisedEmbedding):
     ) -> Explanation:
         """Return the terms that add up to the point of a row in the map.
 
-        The sum is exact for HOPE. For S-HOPE, each sigmoid is replaced by a line, and the error is
-        the remainder: zero with the mean slope, and nearly the whole point with the slope at the
-        row.
+        The sum is exact for HOPE. For S-HOPE, each sigmoid is replaced by a line, and so is each
+        power above the first layer. The error is the remainder: zero with the mean slope, and
+        nearly the whole point with the slope at the row.
 
         Parameters
         ----------

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from hopefold import checks
 from hopefold.errors import InvalidParameter, UnstableInteractionsWarning, warn
 from hopefold.estimators.high_order_embedding import HighOrderEmbedding
-from hopefold.explain.explainer import check_explains
 from hopefold.explain.term_tables import Interactions
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ def interaction_stability(
     """
     if not isinstance(model, HighOrderEmbedding):
         raise InvalidParameter(f"{model!r} has no feature interactions: give a HOPE or a SHOPE.")
-    check_explains(model.request().n_layers)
     checks.check_whole("top", top, at_least=1)
     one, other = (
         clone(model).set_params(random_state=seed).fit(X, y).interactions(top, X, y)

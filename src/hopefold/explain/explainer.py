@@ -15,19 +15,15 @@ from hopefold import checks
 from hopefold.core.interactions import (
     Polynomial,
     Term,
-    inputs_of_units,
     largest_terms,
     monomials,
-    polynomial_of,
     powers_of_terms,
-    sigmoid_derivatives,
     squared_slices,
-    units_of,
 )
-from hopefold.core.maps import SigmoidHighOrder
+from hopefold.core.linearization import linearize
 from hopefold.data import labels as label_checks
 from hopefold.data import validation
-from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter, NotExplained
+from hopefold.errors import ConstantRows, InvalidInput, InvalidParameter
 from hopefold.explain.contributions import (
     CANDIDATES,
     CONSTANT,
@@ -49,11 +45,11 @@ SLOPES = ("mean", "local")
 
 
 class Explainer:
-    """A fitted HOPE or one-layer S-HOPE as a polynomial of its features, exact or approximate."""
+    """A fitted HOPE or S-HOPE as a polynomial of its features, exact or approximate."""
 
     def __init__(self, model: Any) -> None:
-        check_explains(len(model.map_.layers))
         self._model = model
+        self._linearization = linearize(model.map_)
 
     def interactions(
         self,
@@ -77,7 +73,11 @@ class Explainer:
         rows = None if X is None else ScaledRows(self._model, X)
         unit = self._unit(units, rows)
         units = self._reported_units(units, rows)
-        polynomial = self._polynomial(rows, slope).in_units(unit.factor, unit.offset)
+        if rows is not None and slope == "mean":
+            polynomial = self._linearization.polynomial_on(rows, self._middle)
+        else:
+            polynomial = self._polynomial(rows, slope)
+        polynomial = polynomial.in_units(unit.factor, unit.offset)
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
             return tell(found, names, units, self._model.n_features_in_)
@@ -111,7 +111,7 @@ class Explainer:
             polynomial.in_units(own, torch.zeros_like(own)), top, self._degrees(order)
         )
         middle = self._middle
-        start, point = self._points(torch.stack([middle, scaled[0]]))
+        start, point = self._linearization.points(torch.stack([middle, scaled[0]]))
         validation.check_points(point[None].float().numpy())
         at_start, at_point = polynomial.at(torch.stack([unit.count(middle), own]))
         others = at_point - polynomial.constant - found.coefficients.sum(dim=0)
@@ -131,17 +131,12 @@ class Explainer:
     def contributions(self, X: Any, terms: Sequence[Term]) -> Float[ndarray, "n terms d"]:
         """Return how far each of the given terms moves each row."""
         unit = self._unit("standard", None)
-        units = units_of(self._model.map_).in_units(unit.factor, unit.offset)
-        parts = powers_of_terms(units, terms) @ units.P.T
+        inputs = self._linearization.inputs.in_units(unit.factor, unit.offset)
+        parts = powers_of_terms(inputs, terms) @ inputs.P.T
         blocks = []
         for rows in ScaledRows(self._model, X):
             values = monomials(unit.count(rows), terms)
-            if isinstance(self._model.map_, SigmoidHighOrder):
-                derivatives = sigmoid_derivatives(self._model.map_, rows, self._middle)
-                P = self._model.map_.P.double()
-                moved = torch.stack([(derivatives * weights) @ parts.T for weights in P], dim=2)
-            else:
-                moved = parts
+            moved = self._linearization.moves(rows, unit.offset, parts)
             blocks.append(values[:, :, None] * moved)
         return torch.cat(blocks).numpy()
 
@@ -152,28 +147,14 @@ class Explainer:
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
 
     def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
-        """Return the polynomial in the scale of the map; S-HOPE is linearized at the mean slope."""
-        if not isinstance(self._model.map_, SigmoidHighOrder):
-            return polynomial_of(self._model.map_)
+        """Return the polynomial in the scale of the map, linearized at the mean slopes."""
         middle = self._middle if slope == "mean" else None
-        rows = self._known_rows() if rows is None else rows
-        derivatives = torch.zeros(())
-        for some in rows:
-            derivatives = derivatives + sigmoid_derivatives(self._model.map_, some, middle).sum(
-                dim=0
-            )
-        return polynomial_of(self._model.map_, derivatives / len(rows))
+        return self._linearization.polynomial(self._known_rows() if rows is None else rows, middle)
 
     @property
     def _middle(self) -> Float[Tensor, " features"]:
         """Return the mean row in the scale of the map, as far as the model knows it."""
         return self._unit("standard", None).offset
-
-    def _points(self, scaled: Float[Tensor, "n features"]) -> Float[Tensor, "n d"]:
-        """Return the map in float64."""
-        if not isinstance(self._model.map_, SigmoidHighOrder):
-            return polynomial_of(self._model.map_).at(scaled)
-        return inputs_of_units(self._model.map_, scaled).sigmoid() @ self._model.map_.P.double().T
 
     def _known_rows(self) -> ScaledRows:
         """Return the rows that the model keeps: its exemplars, or else the center of its scale."""
@@ -238,7 +219,7 @@ class Explainer:
         return tuple(map(str, names))
 
     def _degrees(self, order: int | None) -> range:
-        most = self._model.map_.order
+        most = self._linearization.inputs.order
         if order is None:
             return range(1, most + 1)
         checks.check_whole("order", order, at_least=1)
@@ -248,15 +229,6 @@ class Explainer:
                 f"most {most}, or fit with order={order}."
             )
         return range(order, order + 1)
-
-
-def check_explains(n_layers: int) -> None:
-    """Check that the map has one layer: further layers do not multiply features."""
-    if n_layers > 1:
-        raise NotExplained(
-            f"products of features explain a map of one high-order layer, and this one has "
-            f"{n_layers}: fit with n_units as one number."
-        )
 
 
 def _one_row(x: Any) -> Any:

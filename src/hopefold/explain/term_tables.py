@@ -45,6 +45,9 @@ UNITS = {
 class Interactions:
     """The feature interactions with the largest weight on a map, in descending order.
 
+    They are products of at most as many features as the order of the first layer. All that S-HOPE
+    has above these products is linearized.
+
     Parameters
     ----------
     terms : tuple of tuples of int
@@ -130,8 +133,8 @@ class Explanation:
     others : ndarray of shape (n_components,)
         The sum of all other terms.
     remainder : ndarray of shape (n_components,)
-        The error of linearizing the sigmoids of S-HOPE: nearly zero with ``slope="mean"``, and for
-        HOPE.
+        The error of linearizing S-HOPE above the products of its first layer: nearly zero with
+        ``slope="mean"``, and for HOPE.
     units : {"standard", "data", "map"}
         The units of the features, as in `Interactions`.
     note : str

@@ -71,12 +71,11 @@ def find_top_interactions(
 ) -> TopInteractions | None:
     """Return the feature interactions on these rows, or ``None``.
 
-    The result is ``None`` for a method without interactions, for a map of several layers, and for
-    rows that are all equal.
+    The result is ``None`` for a method without interactions, and for rows that are all equal.
 
     ``misclassified`` is a mask of the ``shown`` rows; these come first among those with details.
     """
-    if n_layers_of(model) != 1 or not (model.scale_.gain != 0).any():
+    if not n_layers_of(model) or not (model.scale_.gain != 0).any():
         return None
     if image_shape is not None:
         names = pixel_names(image_shape)
@@ -87,7 +86,7 @@ def find_top_interactions(
     detailed_rows = _choose(misclassified)
     own, moves = _own(model, X, shown[detailed_rows], terms)
     lines: tuple[tuple[int, int, float], ...] = ()
-    if image_shape is not None and model.map_.order > 1:
+    if image_shape is not None and model.map_.layers[0].order > 1:
         pairs = model.interactions(N_LINES, order=2)
         heaviest = pairs.weights[0]
         lines = tuple(
@@ -116,7 +115,7 @@ def _rank(
     some = np.sort(random.permutation(n_rows)[:RANKED_ON])
     orders: list[int | None] = [None]
     note = ""
-    if n_columns > FEW_COLUMNS and model.map_.order > 2:
+    if n_columns > FEW_COLUMNS and model.map_.layers[0].order > 2:
         orders, note = [1, 2], "Products of more than two of so many columns are not searched."
     parts = [model.interactions(N_TERMS, X[some], codes[some], order=order) for order in orders]
     deviations = np.concatenate([part.deviations for part in parts if part.deviations is not None])

@@ -107,19 +107,11 @@ def interactions(scene: Scene) -> str:
     """Describe the panel of feature interactions."""
     what = "The map is a sum of products of columns"
     if scene.method == "SHOPE":
-        what = "The map comes close to a sum of products of columns, with its sigmoids linearized"
+        above = "its sigmoids" if scene.n_layers == 1 else "all above the first layer's products"
+        what = f"The map comes close to a sum of products of columns, with {above} linearized"
     return (
         f"{what}, counted in standard deviations from their mean. These vary most on the rows: "
         f"how far they move them in the map{_apart(scene)}. The card of a row shows its own."
-    )
-
-
-def no_interactions(scene: Scene) -> str:
-    """Explain why there is no panel of feature interactions for a map of several layers."""
-    return (
-        f"This map has {scene.n_layers} high-order layers, one on the other. Products of columns "
-        "explain a map of one layer only, so none are shown here: fit with n_units as one "
-        "number to see them."
     )
 
 

@@ -123,8 +123,10 @@ def _show(found: Any, fitted: Any) -> None:
     title = f"Products that drive the map of {shown.title_of(fitted)}, by {by}"
     shown.print_table(title, on_screen, rows)
     lines = ""
-    if hasattr(fitted.map_, "W"):
-        lines = ", with the sigmoids linearised"
+    if len(fitted.map_.layers) > 1:
+        lines = ", with all above the products of the first layer linearized"
+    elif hasattr(fitted.map_, "W"):
+        lines = ", with the sigmoids linearized"
     shown.print_line(f"\ncoefficients are for columns in {UNITS[found.units]}{lines}")
     if found.note:
         shown.print_line(found.note)
@@ -154,7 +156,8 @@ def _draw(
         raise InvalidInput(
             "a picture of pixels shows pairs: leave --order out, or ask for a table."
         )
-    pairs = fitted.interactions(N_PAIRS, order=2, **asked) if fitted.map_.order > 1 else None
+    multiplies = fitted.map_.layers[0].order > 1
+    pairs = fitted.interactions(N_PAIRS, order=2, **asked) if multiplies else None
     if shape is None or pairs is None:
         names = _names(fitted) or Explainer(fitted).feature_names()
         figure = interaction_figures.draw_interactions(found, pairs, names)
