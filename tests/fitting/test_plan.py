@@ -13,7 +13,7 @@ from hopefold.fitting import labeled_defaults as labeled
 from hopefold.fitting.alternatives import Comparisons, alternatives, comparisons
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Facts, Plan
-from hopefold.specification import METHODS
+from hopefold.specification import METHODS, choices
 from methods import plan_for
 
 FACTS = Facts(n_features=20, n_columns=18, n_rows=900, n_training=810, n_classes=3, n_labeled=900)
@@ -96,9 +96,22 @@ def test_labeled_rows_have_two_layers_and_a_short_schedule():
 
 
 def test_row_visits_grow_with_the_rows_but_more_slowly():
-    visits = [n * labeled.epochs(n) for n in (1_000, 6_000, 10_000, 30_000, 100_000)]
+    visits = [n * labeled.epochs(n, "balanced") for n in (1_000, 6_000, 10_000, 30_000, 100_000)]
     assert visits == sorted(visits)
     assert visits[2] / visits[1] < 10 / 6
+
+
+def test_effort_decides_widths_epochs_and_whether_settings_are_compared():
+    fast, usual, best = (plan_for(SHOPE(effort=name)) for name in choices.EFFORTS)
+    assert fast.n_units < usual.n_units < best.n_units
+    assert fast.max_epochs < usual.max_epochs < best.max_epochs
+    assert plan_for(SHOPE(effort="best", max_epochs=7, n_units=50)).max_epochs == 7
+    enough = replace(FACTS, n_rows=2_000, n_training=1_800, n_labeled=2_000)
+    assert comparisons(request_of("SHOPE", effort="fast"), enough) == Comparisons(False, (), None)
+    kinds = (KINDS["unlabeled"], KINDS["partly labeled"])
+    for facts in kinds:
+        less, more = (resolve(request_of("SHOPE", effort=e), facts) for e in ("fast", "best"))
+        assert less.max_epochs < more.max_epochs
 
 
 @pytest.mark.parametrize("name", ["HOPE", "SHOPE"])

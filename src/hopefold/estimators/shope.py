@@ -89,6 +89,10 @@ class SHOPE(HighOrderEmbedding):
         same fit resumes from this file and ends with the same weights.
     checkpoint_minutes : float, default=5.0
         After so many minutes, the checkpoint is also written in the middle of an epoch.
+    effort : {"fast", "balanced", "best"}, default="balanced"
+        How much time to spend. ``"fast"``: a third of the epochs; with labels, also half of the
+        widths, and no comparison of columns and settings. ``"best"``: three times as many epochs;
+        with labels, also twice the widths. Settings that are given explicitly override it.
     select_columns : "auto" or False, default="auto"
         Eliminate columns that do not matter. ``"auto"``: small maps are learned from part of the
         training rows, each without the least important columns of the one before, and the columns
@@ -232,6 +236,7 @@ class SHOPE(HighOrderEmbedding):
     weight_decay: float | str = "auto"
     checkpoint: Any = None
     checkpoint_minutes: float = 5.0
+    effort: str = "balanced"
     select_columns: str | bool = "auto"
     objective: str = "collapse"
     conditional: bool = False

@@ -49,7 +49,12 @@ def comparisons(request: Request, facts: Facts) -> Comparisons:
     if facts.has_pixels or n_rows < FEWEST_ROWS or not request.defaults.is_high_order:
         return Comparisons(False, (), None)
     plan = resolve(request, facts)
-    if not plan.learns_classes or facts.is_partly_labeled or not facts.n_classes:
+    if (
+        asked["effort"] == "fast"
+        or not plan.learns_classes
+        or facts.is_partly_labeled
+        or not facts.n_classes
+    ):
         return Comparisons(False, (), None)
     enough = n_rows >= ROWS_FOR_COLUMNS or facts.n_columns >= MANY_COLUMNS
     columns = asked["select_columns"] == "auto" and enough and facts.n_columns > FEWEST_COLUMNS
@@ -58,7 +63,7 @@ def comparisons(request: Request, facts: Facts) -> Comparisons:
     if request.leaves_layers:
         lower = "one layer has a lower loss on compared rows"
         sizes = {"n_units": labeled.WIDE, "n_factors": labeled.WIDE}
-        settings = {**sizes, "max_epochs": labeled.epochs(n_rows)}
+        settings = {**sizes, "max_epochs": labeled.epochs(n_rows, asked["effort"])}
         one_layer = {name: (value, lower) for name, value in settings.items()}
     return Comparisons(columns, decays, one_layer)
 

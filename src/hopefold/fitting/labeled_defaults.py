@@ -6,6 +6,9 @@ tables: ``python -m hopefold_bench front`` measures them, and docs/recipe.md has
 
 from __future__ import annotations
 
+#: What an effort multiplies: the widths, and the number of epochs.
+EFFORTS = {"fast": (0.5, 1 / 3), "balanced": (1.0, 1.0), "best": (2.0, 3.0)}
+
 #: The widths of both layers: for few rows, and from `MANY_ROWS` on.
 NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
 
@@ -26,9 +29,9 @@ RADIUS, EPOCHS_LEFT = 0.2, 2 / 3
 DROPOUT = 0.1
 
 
-def layer_sizes(n_rows: int) -> tuple[int, int]:
+def layer_sizes(n_rows: int, effort: str) -> tuple[int, int]:
     """The number of units in both layers, and of polynomial units in each of them."""
-    width = NARROW if n_rows < MANY_ROWS else WIDE
+    width = round(EFFORTS[effort][0] * (NARROW if n_rows < MANY_ROWS else WIDE))
     return width, width
 
 
@@ -37,7 +40,7 @@ def batch_size(n_rows: int) -> int:
     return min(max(n_rows // BATCHES, SMALLEST), LARGEST)
 
 
-def epochs(n_rows: int, *, adversarial: bool = False) -> int:
+def epochs(n_rows: int, effort: str, *, adversarial: bool = False) -> int:
     """The number of passes over the rows: row visits grow more slowly than the rows."""
     passes = max(FEWEST_EPOCHS, EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
-    return round(EPOCHS_LEFT * passes if adversarial else passes)
+    return round(EFFORTS[effort][1] * (EPOCHS_LEFT if adversarial else 1) * passes)

@@ -118,7 +118,7 @@ def _decide_sizes(draft: Draft) -> None:
         draft.auto("n_units", TWO_LAYERS, f"no labels, and at least {FEW_FEATURES} features")
     if draft.is_labeled and draft.learns_fast and draft.request.leaves_layers:
         rows = f"{facts.n_training:,} rows to learn from"
-        draft.auto("n_units", labeled.layer_sizes(facts.n_training), rows)
+        draft.auto("n_units", labeled.layer_sizes(facts.n_training, draft.effort), rows)
     if draft.has_short_schedule:
         draft.auto("n_factors", tuple(draft.values["n_units"]), "as many as units")
     draft.auto("n_units", defaults.n_units, usual or "the usual number")
@@ -194,7 +194,7 @@ def _decide_schedule(draft: Draft) -> None:
         rows = f"{facts.n_training:,} rows to learn from"
         draft.auto("batch_size", labeled.batch_size(facts.n_training), rows)
         adversarial = bool(values["adversarial"])
-        epochs = labeled.epochs(facts.n_training, adversarial=adversarial)
+        epochs = labeled.epochs(facts.n_training, draft.effort, adversarial=adversarial)
         draft.auto("max_epochs", epochs, rows)
         draft.auto("learning_rate", labeled.LEARNING_RATE, "two layers")
     draft.auto("batch_size", _batch_size(draft), f"{facts.n_training:,} rows to learn from")
@@ -236,7 +236,8 @@ def _epochs(draft: Draft) -> tuple[int, str]:
     crowded = min(max(1, facts.n_classes / MANY_CLASSES), 3)
     if crowded > 1:
         why += f", {facts.n_classes} classes"
-    return round(min(crowded * max(usual, fewest), max(MANY_STEPS / steps, 10))), why
+    epochs = min(crowded * max(usual, fewest), max(MANY_STEPS / steps, 10))
+    return max(1, round(labeled.EFFORTS[draft.effort][1] * epochs)), why
 
 
 def _learning_rate(draft: Draft) -> tuple[float, str]:

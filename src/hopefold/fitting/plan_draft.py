@@ -35,6 +35,11 @@ class Draft:
         return bool(self.values["optimizer"] == "adam")
 
     @property
+    def effort(self) -> str:
+        """How much time to spend, for high-order maps."""
+        return str(self.values["effort"])
+
+    @property
     def has_pseudo_labels(self) -> bool:
         """Are rows without a label held to the class that the map predicts for them?"""
         return self.values["exemplars"] == "joint" and self.facts.is_partly_labeled

@@ -114,6 +114,16 @@ _CHANGED = (
 #: What HOPE and S-HOPE have and other methods do not.
 _ADDED = (
     Parameter(
+        "effort",
+        "str",
+        "balanced",
+        '{"fast", "balanced", "best"}',
+        """How much time to spend. ``"fast"``: a third of the epochs; with labels, also half of the
+        widths, and no comparison of columns and settings. ``"best"``: three times as many epochs;
+        with labels, also twice the widths. Settings that are given explicitly override it.""",
+        partial(checks.check_choice, choices=choices.EFFORTS),
+    ),
+    Parameter(
         "select_columns",
         "str | bool",
         "auto",
