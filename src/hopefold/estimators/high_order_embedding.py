@@ -21,6 +21,7 @@ from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
 from hopefold.errors import Diverged, InvalidInput, InvalidParameter
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.rollback import unchanged_on_failure
 from hopefold.explain.explainer import Explainer
 from hopefold.explain.term_tables import Explanation, Interactions
 from hopefold.fitting.held_out import misclassified
@@ -69,7 +70,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         """
         state = self.__dict__.get("_incremental")
         try:
-            with self._unchanged_on_failure():
+            with unchanged_on_failure(self):
                 return self._partial_fit(X, y, classes, state)
         except BaseException:
             self.__dict__.pop("_incremental", None)  # which may have changed
