@@ -66,6 +66,12 @@ class SupervisedEmbedding(
     #: Every setting of the fit, with the reason; ``None`` for a model file without a plan.
     plan_: Plan | None = None
 
+    #: Of the class probabilities; 1 in a model file of an earlier version.
+    temperature_: float = 1.0
+
+    #: Expected calibration error on held-out rows; ``None`` if none were held out.
+    calibration_error_: float | None = None
+
     if TYPE_CHECKING:  # every subclass declares them
         exemplars: str | None
         n_exemplars: int
@@ -165,12 +171,12 @@ class SupervisedEmbedding(
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
         """Return the probabilities of the classes, in the order of ``classes_``.
 
-        They are the Student kernel's mass of each class's references, or the votes of the nearest
-        references, depending on ``n_neighbors``.
+        They are the Student kernel's mass of each class's references, at the temperature that suits
+        the held-out rows, or the votes of the nearest references, depending on ``n_neighbors``.
         """
         if dask_arrays.is_lazy(X):
             return dask_arrays.answer(self, "predict_proba", X)
-        return class_shares(self._embed(X), *self.references())
+        return class_shares(self._embed(X), *self.references(), self.temperature_)
 
     def predict(self, X: Any) -> ndarray:
         """Return the most probable class of each row, in the dtype of the labels."""
@@ -329,6 +335,8 @@ class SupervisedEmbedding(
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness
+        self.temperature_ = learned.temperature
+        self.calibration_error_ = learned.calibration_error
         self.structure_: float = plan.structure
         self.plan_ = plan
         specified = method_of(type(self)).parameters

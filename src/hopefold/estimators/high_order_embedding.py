@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -107,7 +108,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         if not state.is_finite():
             raise Diverged(wrong)
         history.append(record | {"loss": learned.run.kept["loss"]})
-        learned = learned.with_run(Run(len(history), history))
+        learned = replace(learned, run=Run(len(history), history), temperature=self.temperature_)
         self._publish(learned, task)
         state.published, self._incremental = self.map_, state
         self.seen_ = sketch(X, None if is_first else self.seen_)

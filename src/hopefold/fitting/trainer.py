@@ -22,7 +22,7 @@ from hopefold.errors import InvalidInput, InvalidParameter, NoValidationWarning,
 from hopefold.fitting import plan as planning
 from hopefold.fitting.build import Method, Start, build
 from hopefold.fitting.chance import warn_of_chance
-from hopefold.fitting.held_out import split, trust_held_out
+from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
 from hopefold.fitting.memory import check_memory
@@ -117,6 +117,7 @@ class Trainer:
             trusted = trust_held_out(plan, task, learned.map, unseen)
             learned = replace(learned, trustworthiness=trusted)
         if len(held_out):
+            learned = calibrate(learned, task, training, held_out)
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
         if not (plan.refit and len(held_out)):
             return learned
@@ -132,7 +133,13 @@ class Trainer:
         self._decided = {**self._decided, "max_epochs": epochs}
         plan = self.plan(task, len(everything))
         again = self.run(plan, task, everything, everything[:0], like=learned)
-        return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
+        return replace(
+            again,
+            run=learned.run,
+            trustworthiness=learned.trustworthiness,
+            temperature=learned.temperature,
+            calibration_error=learned.calibration_error,
+        )
 
     def _fit_unlabeled(self, task: Task, random: np.random.RandomState) -> Learned:
         """Nothing is chosen on held-out rows: the map is learned once, and evaluated on them."""
