@@ -54,6 +54,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
 
         The first call starts the map, in the scale of its rows; a fitted or loaded model is
         updated. ``validation_error_`` is the error on the new rows before they are learned from.
+        ``temperature_`` stays as it was in the fit; it is 1 without one.
 
         Parameters
         ----------
