@@ -340,3 +340,17 @@ def calibration_error(probabilities, right, n_bins):
             came_true = sum(bool(right[i]) for i in mine) / len(mine)
             total += len(mine) / len(probabilities) * abs(promised - came_true)
     return total
+
+
+def tempered(shares, temperature):
+    """Probabilities in proportion to shares to the power of 1/T."""
+    powers = [max(share, 1e-12) ** (1 / temperature) for share in shares]
+    return [power / sum(powers) for power in powers]
+
+
+def tempered_log_loss(shares, labels, weights, temperature):
+    """Weighted mean of −log of the probability of the true class."""
+    total = 0.0
+    for row, label, weight in zip(shares, labels, weights, strict=True):
+        total -= weight * math.log(tempered(row, temperature)[label])
+    return total / sum(weights)

@@ -111,6 +111,9 @@ def whole_fits(parquet):
         found[f"{name} arrays"] = method.fit(X, y).transform(X)
         found[f"{name} files"] = method.fit(parquet, "label").transform(parquet)
         found[f"{name} error"] = np.array([method.validation_error_, method.train_error_])
+    for source, rows in (("arrays", (X, y)), ("files", (parquet, "label"))):
+        model = HOPE(max_epochs=3, random_state=0, validation_fraction=0.3).fit(*rows)
+        found[f"calibration {source}"] = np.array([model.temperature_, model.calibration_error_])
     return found
 
 

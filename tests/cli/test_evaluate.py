@@ -35,8 +35,10 @@ def test_errors_confusion_calibration_and_speed_ups(run, here, cells_model):
     assert confusion.sum() == 90
     assert confusion.sum() - np.trace(confusion) == wrong.sum()
     shares = model.predict_proba(frame)
-    expected = evaluation.calibration(shares.max(axis=1), ~wrong)
+    expected = evaluation.calibration(shares, frame["type"], model.classes_)
     assert found["calibration"]["error"] == pytest.approx(expected.error)
+    assert f"expected calibration error {100 * expected.error:.2f} %" in shown
+    assert found["calibration"]["accuracy"] == pytest.approx(expected.accuracy.tolist())
     points = model.transform(frame)
     assert found["errors"]["map_5nn"] == evaluation.left_out_error(points, frame["type"])
     counted = found["speed_ups"]["by multiply-adds"]

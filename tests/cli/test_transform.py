@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pandas as pd
@@ -110,6 +111,10 @@ def test_info_tells_what_is_in_the_file(run, cells_model):
         *("plan of the fit", "batch_size", "rows to learn from"),
     ):
         assert words in shown
+    model = load(cells_model)
+    values = f"{model.temperature_:.3g}", f"{100 * model.calibration_error_:.2f} %"
+    for name, value in zip(("temperature", "calibration error"), values, strict=True):
+        assert re.search(rf"^  {name} +{re.escape(value)}, ", shown, flags=re.M)
 
 
 def test_info_loads_no_torch(cells_model):

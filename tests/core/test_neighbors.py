@@ -76,6 +76,18 @@ def test_a_heavier_class_counts_for_more(n_neighbors):
     assert shares.sum() == pytest.approx(1)
 
 
+def test_a_temperature_changes_the_kernels_probabilities_and_no_vote():
+    points = np.random.RandomState(0).normal(size=(9, 1))
+    references, labels = np.array([[-1.0], [0.5], [1.0]]), np.array([0, 1, 1])
+    for n_neighbors, same in ((None, False), (2, True)):
+        arguments = points, references, labels, np.ones(2), n_neighbors
+        cold, warm = (neighbors.class_shares(*arguments, temperature) for temperature in (1, 3))
+        assert np.array_equal(cold, warm) == same
+        np.testing.assert_array_equal(neighbors.decide(*arguments), warm.argmax(axis=1))
+        chunks = np.concatenate([*neighbors.shares_by_chunks(*arguments, 3)])
+        np.testing.assert_array_equal(chunks, warm)
+
+
 def test_points_beyond_the_square_of_float32_still_have_a_class():
     points = np.array([[1e30, 0], [-3e38, 1]], dtype=np.float32)
     references = np.array([[1, 0], [-1, 0]], dtype=np.float32)

@@ -41,23 +41,39 @@ def test_a_point_is_left_out_even_where_many_lie_in_its_place():
     assert left_out_error(np.zeros((10, 2)), labels, 3) == 1
 
 
-@pytest.mark.parametrize("n_bins", [1, 4, 10])
+@pytest.mark.parametrize("n_bins", [1, 4, 15])
 def test_calibration_is_that_of_the_loops(n_bins):
     random = np.random.RandomState(0)
-    probabilities = np.append(random.randint(0, 33, size=200) / 32, 1.0)  # also on bins' borders
-    right = random.rand(201) < probabilities**2
-    found = calibration(probabilities, right, n_bins)
-    expected = oracles.calibration_error(probabilities, right, n_bins)
+    first = np.append(random.randint(0, 33, size=200) / 32, 1.0)  # also on bins' borders
+    probabilities, labels = np.c_[first, 1 - first], random.choice(["a", "b"], size=201)
+    found = calibration(probabilities, labels, n_bins=n_bins)
+    correct = np.where(first >= 0.5, "a", "b") == labels
+    expected = oracles.calibration_error(probabilities.max(axis=1), correct, n_bins)
     assert found.error == pytest.approx(expected)
     assert found.counts.sum() == 201
 
 
 def test_calibration_by_hand():
-    found = calibration([0.95, 0.95, 0.55, 0.55], [True, True, True, False])
+    probabilities = [[0.95, 0.05], [0.05, 0.95], [0.55, 0.45], [0.55, 0.45]]
+    found = calibration(probabilities, [0, 1, 0, 1], n_bins=10)
     assert found.counts.tolist() == [2, 2]
-    np.testing.assert_allclose(found.promised, [0.55, 0.95])
-    np.testing.assert_allclose(found.came_true, [0.5, 1])
+    np.testing.assert_allclose(found.confidence, [0.55, 0.95])
+    np.testing.assert_allclose(found.accuracy, [0.5, 1])
     assert found.error == pytest.approx(0.05)
+    assert str(found).splitlines()[0] == "expected calibration error 5.00 %"
+    assert str(found).splitlines()[-1].split() == ["95.0", "%", "100.0", "%", "2"]
+
+
+def test_a_label_that_is_no_class_is_predicted_wrongly():
+    found = calibration([[0.8, 0.2], [0.8, 0.2]], ["a", "z"], ["a", "b"])
+    np.testing.assert_allclose(found.accuracy, [0.5])
+
+
+def test_probabilities_that_do_not_match_the_classes_are_refused():
+    with pytest.raises(InvalidParameter, match=r"\(2, 2\) do not match 2 labels and 1 classes"):
+        calibration([[0.8, 0.2], [0.8, 0.2]], ["a", "a"])
+    with pytest.raises(InvalidParameter, match="n_bins"):
+        calibration([[0.8, 0.2]], [0], [0, 1], n_bins=0)
 
 
 def test_distances_to_centers_are_in_radii_of_the_exemplars_own_class():

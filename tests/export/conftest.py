@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,10 @@ KINDS = {
     "HOPE of an odd order": lambda: HOPE(order=3, n_factors=7, tied=True, **QUICK),
     "linear HOPE": lambda: HOPE(order=1, n_factors=4, **QUICK),
     "S-HOPE": lambda: SHOPE(**SMALL),
+    "calibrated": lambda: SHOPE(validation_fraction=0.3, **SMALL),
+    "calibrated, weights": lambda: HOPE(
+        validation_fraction=0.3, class_weight={0: 1, 1: 5, 2: 2}, n_factors=16, **QUICK
+    ),
     "S-HOPE of two layers": lambda: SHOPE(n_factors=6, n_units=(5, 4), order=(3, 2), **QUICK),
     "three dimensions": lambda: SHOPE(n_components=3, order=5, **SMALL),
     "pairs, conditional": lambda: HOPE(exemplars=None, conditional=True, n_factors=4, **QUICK),
@@ -55,6 +60,15 @@ def model(request):
 @pytest.fixture(scope="session")
 def shope():
     return fitted("S-HOPE")
+
+
+@pytest.fixture(params=[0.4, 3.0, 20.0])
+def tempered(request):
+    """A model whose probabilities have another temperature than 1."""
+    model = copy.copy(fitted("calibrated"))
+    assert model.temperature_ != 1
+    model.temperature_ = request.param
+    return model
 
 
 @pytest.fixture(scope="session", params=["joint", None], ids=["landmarks", "pairs"])

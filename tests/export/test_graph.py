@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -58,6 +59,30 @@ def test_another_runtime_gives_the_same(model, rows):
     np.testing.assert_allclose(points, model.transform(rows[::10]), atol=1e-4)
     np.testing.assert_allclose(shares, model.predict_proba(rows[::10]), atol=1e-4)
     assert labels.tolist() == model.predict(rows[::10]).tolist()
+
+
+def test_the_graph_has_the_temperature(tempered, rows, tmp_path):
+    to_onnx(tempered, tmp_path / "m.onnx", rows)
+    check_same(tempered, tmp_path / "m.onnx", rows)
+
+
+def test_a_class_that_is_far_away_has_a_finite_probability(tempered, rows):
+    """In float32, its share would be 0."""
+    tempered.reference_embedding_ = tempered.reference_embedding_.copy()
+    tempered.reference_embedding_[tempered.reference_labels_ == 2] = 1e18
+    shares = graph.Session(graph.to_bytes(formula.formula_of(tempered)))(rows)[2]
+    np.testing.assert_allclose(shares, tempered.predict_proba(rows), atol=1e-4)
+
+
+def test_at_temperature_one_the_graph_has_no_further_operation(tempered):
+    right = formula.formula_of(tempered)
+    with_one, without = (
+        onnx.load_from_string(graph.to_bytes(replace(right, temperature=temperature))).graph.node
+        for temperature in (right.temperature, 1.0)
+    )
+    operators = [node.op_type for node in without]
+    assert "Log" not in operators
+    assert len(with_one) == len(operators) + 4
 
 
 @settings(max_examples=25, deadline=None)

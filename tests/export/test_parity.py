@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -111,6 +112,30 @@ def test_what_is_refused_leaves_the_file_that_was_there(shope, tmp_path, monkeyp
             write(shope, tmp_path / name)
         assert (tmp_path / name).read_text() == "before"
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_another_temperature_is_refused(tempered, tmp_path, monkeypatch):
+    right = formula_of(tempered)
+    for temperature in (1.0, 1.2 * right.temperature):
+        wrong = replace(right, temperature=temperature)
+        monkeypatch.setattr(files, "formula_of", lambda _, wrong=wrong: wrong)
+        for write, name in ((to_onnx, "m.onnx"), (to_c, "m.c")):
+            with pytest.raises(CannotExport, match="would classify"):
+                write(tempered, tmp_path / name)
+
+
+def test_a_temperature_puts_no_row_at_a_border(tempered):
+    found = [
+        parity.check_parity(model, formula_of(model), answers_of(model)).n_clear
+        for model in (tempered, _at_temperature_one(tempered))
+    ]
+    assert found[0] == found[1]
+
+
+def _at_temperature_one(model):
+    plain = copy.copy(model)
+    plain.temperature_ = 1.0
+    return plain
 
 
 def test_rows_with_other_columns_are_refused(shope, tmp_path):

@@ -65,6 +65,17 @@ def test_every_kind_of_model_answers_the_same(model, rows, tmp_path):
     assert labels.tolist() == model.predict(rows).tolist()
 
 
+def test_the_file_has_the_temperature(tempered, rows, tmp_path):
+    formula = formula_of(tempered)
+    library = library_of(source.to_text(formula), tmp_path)
+    _, labels, shares = compiling._answers(library, formula)(rows)
+    np.testing.assert_allclose(shares, tempered.predict_proba(rows), atol=1e-4)
+    assert labels.tolist() == tempered.predict(rows).tolist()
+    plain = source.to_text(replace(formula, temperature=1.0))
+    assert "powf" not in plain
+    assert "HOPEFOLD_TEMPERATURE " not in plain
+
+
 def test_the_file_is_checked_where_it_is_written(shope, tmp_path):
     export = to_c(shope, tmp_path / "m.c")
     assert export.n_bytes == (tmp_path / "m.c").stat().st_size

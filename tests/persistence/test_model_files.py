@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 
 from hopefold import HOPE, SHOPE, load
 from hopefold.errors import BrokenFile, InvalidType
-from hopefold.persistence import store
+from hopefold.persistence import soundness, store
 
 QUICK = {"n_factors": 20, "max_epochs": 10, "random_state": 0}
 
@@ -243,6 +243,51 @@ def test_every_format_that_was_ever_written_is_read(path):
     expected = np.load(path.with_suffix(".npz"))
     np.testing.assert_allclose(model.transform(X), expected["points"], rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(model.predict(X).astype(str), expected["labels"])
+    assert (model.temperature_, model.calibration_error_) == (1, None)
+
+
+@pytest.mark.parametrize("max_bytes", [None, 10_000])
+def test_a_file_keeps_the_temperature(tmp_path, digits, max_bytes):
+    X, _, y, _ = digits
+    y = np.where(np.arange(len(y)) % 5, y, y[::-1])
+    model = SHOPE(max_bytes=max_bytes, max_epochs=1, random_state=0).fit(X[:300], y[:300])
+    assert model.temperature_ != 1
+    assert model.calibration_error_ is not None
+    model.save(tmp_path / "m.hope")
+    again = load(tmp_path / "m.hope")
+    assert again.temperature_ == model.temperature_
+    assert again.calibration_error_ == model.calibration_error_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def _of_an_earlier_version(manifest, tensors):
+    del manifest["temperature"], manifest["calibration_error"]
+
+
+def test_a_file_without_a_temperature_has_one_of_1(fitted, tmp_path):
+    fitted.save(tmp_path / "old.hope")
+    _resealed(tmp_path / "old.hope", _of_an_earlier_version)
+    model = load(tmp_path / "old.hope")
+    assert (model.temperature_, model.calibration_error_) == (1, None)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1e-320, 1e308, 10**400, None, True, "1", [1], {}])
+def test_a_bad_temperature_is_refused(fitted, tmp_path, bad):
+    fitted.save(tmp_path / "bad.hope")
+    _resealed(tmp_path / "bad.hope", lambda manifest, _: manifest.update(temperature=bad))
+    with pytest.raises(BrokenFile, match="temperature"):
+        load(tmp_path / "bad.hope")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", ["temperature", "calibration_error"])
+def test_a_temperature_that_is_not_finite_is_refused(fitted, tmp_path, name, bad):
+    """The container refuses it before, since it is no JSON."""
+    fitted.save(tmp_path / "m.hope")
+    manifest, tensors = store.read(tmp_path / "m.hope")
+    soundness.check_manifest(manifest, len(tensors))
+    with pytest.raises(ValueError, match=r"temperature|errors"):
+        soundness.check_manifest(manifest | {name: bad}, len(tensors))
 
 
 def _rename_back(manifest, tensors):

@@ -81,6 +81,13 @@ def test_the_errors_that_are_told_are_those_of_one_process(alone, together, name
     np.testing.assert_allclose(together[f"{name} error"], alone[f"{name} error"], atol=0.02)
 
 
+@pytest.mark.parametrize("source", ["arrays", "files"])
+def test_the_temperature_is_that_of_one_process(alone, together, source):
+    wanted, found = alone[f"calibration {source}"], together[f"calibration {source}"]
+    assert wanted[0] != 1
+    np.testing.assert_allclose(found, wanted, rtol=0.02)
+
+
 def board_with(pid):
     """A board of this process and another one, which never writes."""
     return SharedMemoryReducer(torch.zeros(2, 2, 3), np.zeros((2, 1), int), [os.getpid(), pid])

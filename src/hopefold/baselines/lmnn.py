@@ -125,6 +125,14 @@ class LMNN(SupervisedEmbedding):
     validation_error_ : float or None
         Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
         ``class_weight``.
+    temperature_ : float
+        Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
+        to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if
+        fewer than 20 rows are held out.
+    calibration_error_ : float or None
+        Expected calibration error of the probabilities on the held-out rows, each half at the
+        temperature of the other. Rows are weighted by ``class_weight``. ``None`` without held-out
+        rows.
     trustworthiness_ : float or None
         Trustworthiness of the neighbors in the map, from 0 to 1, on held-out rows. ``None`` unless
         neighbors are part of the loss and at least 36 rows are held out.

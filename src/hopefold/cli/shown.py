@@ -130,6 +130,8 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
         )
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
+    if model.calibration_error_ is not None:
+        rows["calibration error"] = calibration_text(model.calibration_error_)
     rows |= neighbor_facts(model)
     if getattr(model, "n_units", None) == "auto" and len(model.map_.layers) > 1:
         rows["layers"] = str(len(model.map_.layers))
@@ -187,6 +189,11 @@ def loss_share(structure: float) -> str:
 def trustworthiness_text(trustworthiness: float) -> str:
     """Format the trustworthiness of the neighbors."""
     return f"{trustworthiness:.3f} of 1, on held-out rows"
+
+
+def calibration_text(error: float) -> str:
+    """Format the calibration error of the probabilities."""
+    return f"{percent(error)}, on held-out rows"
 
 
 def rows_left_out(data: Table) -> str:

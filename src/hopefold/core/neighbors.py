@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from sklearn.neighbors import NearestNeighbors
 
+from hopefold.core.calibration import temper
+
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
@@ -84,12 +86,14 @@ def class_shares(
     labels: Int[ndarray, " r"],
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
+    temperature: float = 1.0,
 ) -> Float[ndarray, "n classes"]:
     """Return class probabilities: a vote of the nearest references, or, if ``None``, kernel mass.
 
-    References are weighted by the weights of their classes.
+    References are weighted by the weights of their classes. The kernel's probabilities are those at
+    the temperature (`temper`); votes, which may be 0, have none.
     """
-    return _shares_function(references, labels, class_weights, n_neighbors)(points)
+    return _shares_function(references, labels, class_weights, n_neighbors, temperature)(points)
 
 
 def decide(
@@ -99,7 +103,7 @@ def decide(
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
 ) -> Int[ndarray, " n"]:
-    """Return the most probable class of each point, in bounded memory."""
+    """Return the most probable class of each point, at any temperature; in bounded memory."""
     chunks = shares_by_chunks(points, references, labels, class_weights, n_neighbors)
     return np.concatenate([shares.argmax(axis=1) for shares in chunks])
 
@@ -110,15 +114,20 @@ def shares_by_chunks(
     labels: Int[ndarray, " r"],
     class_weights: Float[ndarray, " classes"],
     n_neighbors: int | None,
+    temperature: float = 1.0,
 ) -> Iterator[Float[ndarray, "c classes"]]:
     """Yield the result of `class_shares` for consecutive chunks of points."""
-    shares_of = _shares_function(references, labels, class_weights, n_neighbors)
+    shares_of = _shares_function(references, labels, class_weights, n_neighbors, temperature)
     step = max(1, CHUNK // len(class_weights))
     return (shares_of(points[start : start + step]) for start in range(0, len(points), step))
 
 
 def _shares_function(
-    references: ndarray, labels: ndarray, class_weights: ndarray, n_neighbors: int | None
+    references: ndarray,
+    labels: ndarray,
+    class_weights: ndarray,
+    n_neighbors: int | None,
+    temperature: float,
 ) -> Callable[[ndarray], ndarray]:
     """Return a function from points to class probabilities; the search index is built once."""
     n_classes, weighted = len(class_weights), bool((class_weights != 1).any())
@@ -133,6 +142,6 @@ def _shares_function(
         if weighted:
             mass *= class_weights
         mass /= torch.from_numpy(mass).sum(dim=1, keepdim=True).numpy()  # faster over few columns
-        return mass
+        return mass if n_neighbors is not None else temper(mass, temperature)
 
     return shares

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -28,18 +27,12 @@ from hopefold.data.disk import is_on_disk
 from hopefold.data.rows import Rows
 from hopefold.data.streams import is_stream, read_batches
 from hopefold.data.tables import as_table
-from hopefold.errors import (
-    HopefoldError,
-    InvalidInput,
-    InvalidParameter,
-    MissingPackage,
-    NotEnoughMemory,
-)
+from hopefold.errors import InvalidInput, InvalidParameter, MissingPackage
 from hopefold.estimators.fit_input import FitInput, file_texts, n_fill_bytes, read_fit_input
+from hopefold.estimators.rollback import unchanged_on_failure
 from hopefold.fitting.build import Method
 from hopefold.fitting.chance import warn_of_bad_refit
 from hopefold.fitting.held_out import training_error
-from hopefold.fitting.memory import requested_memory
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Facts, Plan, Request
 from hopefold.fitting.task import Learned, Task, columns_to_learn
@@ -73,6 +66,12 @@ class SupervisedEmbedding(
     #: Every setting of the fit, with the reason; ``None`` for a model file without a plan.
     plan_: Plan | None = None
 
+    #: Of the class probabilities; 1 in a model file of an earlier version.
+    temperature_: float = 1.0
+
+    #: Expected calibration error on held-out rows; ``None`` if none were held out.
+    calibration_error_: float | None = None
+
     if TYPE_CHECKING:  # every subclass declares them
         exemplars: str | None
         n_exemplars: int
@@ -100,7 +99,7 @@ class SupervisedEmbedding(
         self
 
         """
-        with self._unchanged_on_failure():
+        with unchanged_on_failure(self):
             return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
@@ -172,12 +171,12 @@ class SupervisedEmbedding(
     def predict_proba(self, X: Any) -> Float[ndarray, "n classes"]:
         """Return the probabilities of the classes, in the order of ``classes_``.
 
-        They are the Student kernel's mass of each class's references, or the votes of the nearest
-        references, depending on ``n_neighbors``.
+        They are the Student kernel's mass of each class's references, at the temperature that suits
+        the held-out rows, or the votes of the nearest references, depending on ``n_neighbors``.
         """
         if dask_arrays.is_lazy(X):
             return dask_arrays.answer(self, "predict_proba", X)
-        return class_shares(self._embed(X), *self.references())
+        return class_shares(self._embed(X), *self.references(), self.temperature_)
 
     def predict(self, X: Any) -> ndarray:
         """Return the most probable class of each row, in the dtype of the labels."""
@@ -336,6 +335,8 @@ class SupervisedEmbedding(
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness
+        self.temperature_ = learned.temperature
+        self.calibration_error_ = learned.calibration_error
         self.structure_: float = plan.structure
         self.plan_ = plan
         specified = method_of(type(self)).parameters
@@ -343,20 +344,3 @@ class SupervisedEmbedding(
             one.name: one.default if one.name in CHECKPOINT_PARAMETERS else getattr(self, one.name)
             for one in specified
         }
-
-    @contextmanager
-    def _unchanged_on_failure(self) -> Iterator[None]:
-        """A fit that fails or is stopped leaves the model as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException as error:
-            self.__dict__ = before
-            lacking = isinstance(error, MemoryError | RuntimeError) and requested_memory(error)
-            if not lacking or isinstance(error, HopefoldError):
-                raise
-            raise NotEnoughMemory(
-                f"there is not enough memory for this fit ({lacking}): give fewer rows, lower "
-                "batch_size or the sizes of the map, or give a numpy.memmap or a Parquet file, "
-                "which is never read as a whole."
-            ) from error

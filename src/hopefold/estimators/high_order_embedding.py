@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,7 @@ from hopefold.data.streams import is_stream
 from hopefold.data.tables import as_table
 from hopefold.errors import Diverged, InvalidInput, InvalidParameter
 from hopefold.estimators.base import SupervisedEmbedding
+from hopefold.estimators.rollback import unchanged_on_failure
 from hopefold.explain.explainer import Explainer
 from hopefold.explain.term_tables import Explanation, Interactions
 from hopefold.fitting.held_out import misclassified
@@ -60,6 +62,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
 
         The first call starts the map, in the scale of its rows; a fitted or loaded model is
         updated. ``validation_error_`` is the error on the new rows before they are learned from.
+        ``temperature_`` stays as it was in the fit; it is 1 without one.
 
         Parameters
         ----------
@@ -77,7 +80,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         """
         state = self.__dict__.get("_incremental")
         try:
-            with self._unchanged_on_failure():
+            with unchanged_on_failure(self):
                 return self._partial_fit(X, y, classes, state)
         except BaseException:
             self.__dict__.pop("_incremental", None)  # which may have changed
@@ -114,7 +117,7 @@ class HighOrderEmbedding(SupervisedEmbedding):
         if not state.is_finite():
             raise Diverged(wrong)
         history.append(record | {"loss": learned.run.kept["loss"]})
-        learned = learned.with_run(Run(len(history), history))
+        learned = replace(learned, run=Run(len(history), history), temperature=self.temperature_)
         self._publish(learned, task)
         state.published, self._incremental = self.map_, state
         self.seen_ = sketch(X, None if is_first else self.seen_)

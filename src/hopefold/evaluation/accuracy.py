@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hopefold import checks
+from hopefold.core.calibration import reliability_bins
 from hopefold.core.neighbors import nearest, vote
 from hopefold.data import labels as label_checks
 from hopefold.data import validation
@@ -98,40 +99,72 @@ def labeled_rows(model: SupervisedEmbedding, y: ndarray) -> ndarray:
 
 
 class Calibration(NamedTuple):
-    """Reliability of probabilities in bins of similar ones; empty bins are omitted.
+    """The expected calibration error, and its bins of rows with similar probabilities.
 
-    ``error`` is the mean absolute difference of predicted probability and accuracy, over all rows.
+    ``error`` is the mean of |confidence - accuracy| over all rows. For each bin, ``confidence`` is
+    the mean probability of the predicted class, ``accuracy`` the share of correct predictions, and
+    ``counts`` the number of rows. Empty bins are omitted. It prints as a table.
     """
 
     error: float
-    promised: ndarray
-    came_true: ndarray
+    confidence: ndarray
+    accuracy: ndarray
     counts: ndarray
 
+    def __str__(self) -> str:
+        lines = [f"expected calibration error {100 * self.error:.2f} %"]
+        lines.append(f"{'confidence':>12}{'accuracy':>12}{'rows':>10}")
+        for confidence, accuracy, count in zip(*self[1:], strict=True):
+            lines.append(f"{100 * confidence:>10.1f} %{100 * accuracy:>10.1f} %{count:>10,}")
+        return "\n".join(lines)
 
-def calibration(probabilities: ndarray, right: ndarray, n_bins: int = 10) -> Calibration:
-    """Compute the calibration of predicted probabilities.
 
-    ``probabilities`` are those of the predicted classes, and ``right`` is whether the predictions
-    are correct. Bins have equal width; the error is the expected calibration error.
+def calibration(
+    probabilities: ndarray, labels: ndarray, classes: ndarray | None = None, n_bins: int = 15
+) -> Calibration:
+    """Compute the expected calibration error of predicted probabilities (Guo et al., 2017).
+
+    Rows are put in ``n_bins`` bins of equal width, by the probability of their predicted class.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_rows, n_classes)
+        The probabilities of the classes, as of `predict_proba`.
+    labels : array-like of shape (n_rows,)
+        The true labels. Those that are not among the classes are predicted wrongly.
+    classes : array-like of shape (n_classes,), optional
+        The labels of the columns, as ``classes_``. By default, the sorted distinct ``labels``.
+    n_bins : int, default 15
+        Number of bins.
+
+    Returns
+    -------
+    Calibration
+        The error, and the bins.
 
     Examples
     --------
     >>> from hopefold.evaluation import calibration
-    >>> calibration([0.6, 0.6, 0.6, 0.6, 0.6], [True, True, True, False, False]).error
-    0.0
+    >>> probabilities = [[0.75, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.25], [0.9, 0.1]]
+    >>> print(calibration(probabilities, ["a", "b", "a", "b", "a"]))
+    expected calibration error 2.00 %
+      confidence    accuracy      rows
+          75.0 %      75.0 %         4
+          90.0 %     100.0 %         1
 
     """
-    probabilities, right = np.asarray(probabilities, np.float64), np.asarray(right, np.float64)
-    bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
-    counts = np.bincount(bins, minlength=n_bins)
-    full = counts > 0
-    counts = counts[full]
-    promised, came_true = (
-        np.bincount(bins, weights, n_bins)[full] / counts for weights in (probabilities, right)
-    )
-    error = float(np.average(np.abs(promised - came_true), weights=counts))
-    return Calibration(error, promised, came_true, counts)
+    checks.check_whole("n_bins", n_bins, at_least=1)
+    shares, labels = np.asarray(probabilities, np.float64), np.asarray(labels)
+    known = np.unique(labels) if classes is None else np.asarray(classes)
+    if shares.shape != (len(labels), len(known)) or not shares.size:
+        raise InvalidParameter(
+            f"probabilities of shape {shares.shape} do not match {len(labels)} labels and "
+            f"{len(known)} classes: give a row for each label and a column for each class, and "
+            "name the classes (classes=model.classes_) if some of them have no row."
+        )
+    correct = known[shares.argmax(axis=1)] == labels
+    bins = reliability_bins(shares.max(axis=1), correct, n_bins)
+    return Calibration(bins.error, bins.confidence, bins.accuracy, bins.counts)
 
 
 class PermutationTest(NamedTuple):

@@ -47,7 +47,8 @@ class Formula:
 
     Missing values of a row are filled. The row is scaled, mapped by the layers to a point, and
     classified: by the Student kernel's mass of each class's references, or by a vote of the nearest
-    ones. A model that was learned without labels has no classes and no codes.
+    ones. The kernel's probabilities are those at the temperature. A model that was learned without
+    labels has no classes and no codes.
     """
 
     method: str
@@ -61,6 +62,8 @@ class Formula:
     class_weights: Float[ndarray, " classes"]
     #: The number of neighbors that vote; ``None``: kernel mass.
     n_neighbors: int | None
+    #: Of the kernel's probabilities (`hopefold.core.calibration.temper`); 1 for votes.
+    temperature: float
     #: Text, int64, float64 or bool.
     classes: ndarray
     feature_names: tuple[str, ...] | None
@@ -108,6 +111,7 @@ def formula_of(model: SupervisedEmbedding) -> Formula:
         codes=codes,
         class_weights=class_weights,
         n_neighbors=None if n_neighbors is None else min(n_neighbors, len(references)),
+        temperature=model.temperature_ if n_neighbors is None else 1.0,
         classes=plain_classes(model.classes_),
         feature_names=None if names is None else tuple(map(str, names)),
         columns=columns,

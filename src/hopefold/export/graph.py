@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hopefold
+from hopefold.core.calibration import LEAST_SHARE
 from hopefold.core.neighbors import TIE_BONUS
 from hopefold.errors import CannotExport, MissingPackage
 from hopefold.export.formula import Formula, Layer
@@ -201,11 +202,22 @@ def _decided(nodes: Nodes, formula: Formula, mass: str) -> None:
     """Shares of the mass, and the class that has the largest one."""
     classes = nodes.constant("classes_axis", [1], np.int64)
     total = nodes.add("ReduceSum", mass, classes, keepdims=1, name="total")
-    shares = nodes.add("Div", mass, total, name=OUTPUTS[2])
+    plain = formula.temperature == 1
+    shares = nodes.add("Div", mass, total, name=OUTPUTS[2] if plain else "shares")
+    if not plain:
+        _tempered(nodes, formula, shares)
     best = nodes.add("ArgMax", shares, axis=1, keepdims=0, name="best")
     dtype = None if formula.classes.dtype == object else formula.classes.dtype.type
     labels = nodes.constant("classes", formula.classes, dtype)
     nodes.add("Gather", labels, best, name=OUTPUTS[1])
+
+
+def _tempered(nodes: Nodes, formula: Formula, shares: str) -> None:
+    """Add the probabilities at the temperature, the softmax of log(shares) / T."""
+    least = nodes.constant("least_share", LEAST_SHARE)
+    logs = nodes.add("Log", nodes.add("Max", shares, least), name="log_shares")
+    inverse = nodes.constant("inverse_temperature", 1 / formula.temperature)
+    nodes.add("Softmax", nodes.add("Mul", logs, inverse), axis=1, name=OUTPUTS[2])
 
 
 def _model(nodes: Nodes, formula: Formula) -> bytes:

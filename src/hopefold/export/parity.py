@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from hopefold.core.neighbors import nearest
+from hopefold.core.neighbors import class_shares, nearest
 from hopefold.data import validation
 from hopefold.data.tables import Table, as_table
 from hopefold.errors import CannotExport, InvalidInput, RoundingWarning, warn
@@ -96,7 +96,7 @@ def check_parity(
         )
     n_clear = None
     if formula.names_classes:
-        clear = _clear(formula, points, judged[1], off + ROUNDING * size)
+        clear = _clear(formula, points, off + ROUNDING * size)
         _check_classes(judged, found_judged, clear, off)
         n_clear = int(clear.sum())
     return Parity(len(rows), float(off.max()), float(relative.max()), n_clear)
@@ -169,15 +169,15 @@ def _in_chunks(answer: Answer, rows: ndarray, formula: Formula) -> tuple[ndarray
     return tuple(np.concatenate(kind) for kind in zip(*parts, strict=True))
 
 
-def _clear(
-    formula: Formula, points: ndarray, shares: ndarray, moved: Float[ndarray, " n"]
-) -> ndarray:
+def _clear(formula: Formula, points: ndarray, moved: Float[ndarray, " n"]) -> ndarray:
     """Return which rows are not on a class boundary.
 
-    The two largest shares differ by more than the margin. A vote's shares jump where two references
-    change places, so there none of another class may be as near, by as much as a point has moved.
+    The two largest shares, before the temperature, differ by more than the margin. A vote's shares
+    jump where two references change places, so there none of another class may be as near, by as
+    much as a point has moved.
     """
-    second, first = np.sort(shares, axis=1)[:, -2:].T
+    classifier = formula.references, formula.codes, formula.class_weights, formula.n_neighbors
+    second, first = np.sort(class_shares(points, *classifier), axis=1)[:, -2:].T
     clear: ndarray = first - second > MARGIN
     if formula.n_neighbors is not None:
         k = min(2 * formula.n_neighbors + 1, len(formula.references))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import hopefold
+from hopefold.core.calibration import LEAST_SHARE
 from hopefold.core.neighbors import TIE_BONUS
 from hopefold.errors import CannotExport
 from hopefold.export.formula import Formula, Layer
@@ -117,6 +118,9 @@ def _sizes(formula: Formula) -> str:
     lines = [f"#define HOPEFOLD_{name} {size}" for name, size in sizes.items()]
     if formula.n_neighbors is not None:
         lines.append(f"#define HOPEFOLD_TIE_BONUS {_literal(TIE_BONUS)}")
+    if formula.temperature != 1:
+        lines.append(f"#define HOPEFOLD_TEMPERATURE {_literal(formula.temperature)}")
+        lines.append(f"#define HOPEFOLD_LEAST_SHARE {_literal(LEAST_SHARE)}")
     return "\n".join(lines) + "\n"
 
 
@@ -185,8 +189,12 @@ def _pieces_of_layers(formula: Formula) -> Iterable[str]:
 
 
 def _pieces_of_judging(formula: Formula) -> Iterable[str]:
-    if formula.names_classes:
-        yield from ("distance", "kernel" if formula.n_neighbors is None else "vote", "predict")
+    if not formula.names_classes:
+        return
+    yield from ("distance", "kernel" if formula.n_neighbors is None else "vote")
+    if formula.temperature != 1:
+        yield "temper"
+    yield "predict"
 
 
 def _transform(formula: Formula, tables: dict[str, ndarray]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hopefold.core.neighbors import decide
+from hopefold.core.calibration import fit_temperature, reliability_bins, temper
+from hopefold.core.neighbors import class_shares, decide
 from hopefold.data.rows import Rows
 from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, trust
 from hopefold.fitting.plan_values import Plan
@@ -18,6 +20,18 @@ from hopefold.inference.embedding import embed
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
+
+#: A temperature is not learned from fewer held-out rows.
+FEWEST_ROWS = 20
+
+#: Nor where the classes without a held-out row have a larger share of the rows than this.
+LARGEST_UNSEEN_SHARE = 0.05
+
+#: Probabilities that are compared with labels at the most, rows times classes: 80 MB of float64.
+MOST_PROBABILITIES = 10_000_000
+
+#: Bins of the calibration error.
+N_BINS = 15
 
 
 def split(
@@ -113,6 +127,56 @@ def training_error(learned: Learned, task: Task, references: Float[ndarray, "r d
         labels = labels[labeled]
     votes = learned.plan.n_neighbors
     return float(misclassified(task, votes, labeled, points, references, labels).mean())
+
+
+def calibrate(
+    learned: Learned, task: Task, training: Int[ndarray, " t"], held_out: Int[ndarray, " h"]
+) -> Learned:
+    """The same with the temperature of its probabilities, and their calibration error.
+
+    Both are learned from the held-out rows, of which every process gets the same points. The
+    calibration error is cross-fitted: the rows are divided into two halves of the same classes, and
+    each is evaluated with the temperature of the other. Votes, which may be 0, are not tempered.
+    """
+    n_rows = min(len(held_out), max(FEWEST_ROWS, MOST_PROBABILITIES // task.n_classes))
+    rows = held_out[np.linspace(0, len(held_out) - 1, n_rows).astype(int)]
+    labels, n_neighbors = task.labels[rows], learned.plan.n_neighbors
+    references, reference_labels = _references(learned, task, training)
+    points = points_of(learned.plan, task, learned.map, rows)
+    if not (np.isfinite(points).all() and np.isfinite(references).all()):
+        return learned
+    weights = task.class_weights[labels]
+    shares = class_shares(points, references, reference_labels, task.class_weights, n_neighbors)
+    temperature, probabilities = 1.0, shares
+    if n_neighbors is None and _can_learn_temperature(task, rows):
+        temperature = fit_temperature(shares, labels, weights)
+        places = np.argsort(labels, kind="stable")
+        halves = places[::2], places[1::2]
+        probabilities = np.empty_like(shares)
+        for one, other in (halves, halves[::-1]):
+            of_other = fit_temperature(shares[other], labels[other], weights[other])
+            probabilities[one] = temper(shares[one], of_other)
+    correct = probabilities.argmax(axis=1) == labels
+    error = reliability_bins(probabilities.max(axis=1), correct, N_BINS, weights).error
+    return replace(learned, temperature=temperature, calibration_error=error)
+
+
+def _can_learn_temperature(task: Task, held_out: Int[ndarray, " h"]) -> bool:
+    """Are there enough held-out rows, of nearly all classes?"""
+    unseen = task.class_shares(held_out) == 0
+    share = task.class_shares(np.arange(len(task.labels)))[unseen].sum()
+    return len(held_out) >= FEWEST_ROWS and bool(share <= LARGEST_UNSEEN_SHARE)
+
+
+@torch.no_grad()
+def _references(
+    learned: Learned, task: Task, training: Int[ndarray, " t"]
+) -> tuple[Float[ndarray, "r d"], Int[ndarray, " r"]]:
+    """The points of the exemplars or, without any, of the training rows; and their labels."""
+    if learned.exemplars is not None:
+        return learned.map(torch.from_numpy(learned.exemplars)).numpy(), learned.labels
+    rows = task.labeled(training)
+    return points_of(learned.plan, task, learned.map, rows), task.labels[rows]
 
 
 def trust_held_out(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from hopefold.errors import Diverged
 from hopefold.fitting.build import Method
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan_values import Plan, Request
-from hopefold.fitting.task import Task
+from hopefold.fitting.task import Learned, Task
 from hopefold.training.loop import minimize, worse_beyond_chance
 from hopefold.training.progress import Progress
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
 #: Its share of the epochs, and its largest step as a share of the run's.
 LAST_EPOCHS, LAST_RATE = 0.2, 0.3
+
+
+@dataclass(frozen=True)
+class GoingOn:
+    """All rows, and what evaluates the map before it learns from those that were held out."""
+
+    rows: ndarray
+    evaluate: Callable[[Learned], Learned]
 
 
 def goes_on(request: Request, plan: Plan) -> bool:

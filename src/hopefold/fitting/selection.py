@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from hopefold.core.backprop import MapBackprop
+from hopefold.core.calibration import fit_temperature, log_shares, temper
 from hopefold.core.neighbors import class_shares
 from hopefold.fitting.alternatives import FEWEST_COLUMNS
 from hopefold.fitting.held_out import points_of, stratified_split
@@ -54,9 +55,6 @@ COMPARED_EPOCHS = 2 / 3
 
 #: Rows over which the gradient of the points is averaged.
 GRADIENT_ROWS = 2_000
-
-#: The inverse temperatures at which probabilities are compared.
-INVERSE_TEMPERATURES = np.geomspace(0.1, 4, 25)
 
 
 class Runs(Protocol):
@@ -181,16 +179,10 @@ def log_losses(learned: Learned, task: Task, which: Int[ndarray, " w"]) -> Float
         references = learned.map.to(learned.plan.device)(exemplars).cpu().numpy()
     points = points_of(learned.plan, task, learned.map, which)
     shares = class_shares(points, references, learned.labels, task.class_weights, None)
-    logs = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
     own = task.labels[which]
-    best = None
-    for inverse in INVERSE_TEMPERATURES:
-        scaled = inverse * (logs - logs.max(axis=1, keepdims=True))
-        losses = np.log(np.exp(scaled).sum(axis=1)) - scaled[np.arange(len(own)), own]
-        if best is None or losses.mean() < best.mean():
-            best = losses
-    assert best is not None
-    return best
+    temperature = fit_temperature(shares, own, np.ones(len(own)))
+    losses: ndarray = -log_shares(temper(shares, temperature))[np.arange(len(own)), own]
+    return losses
 
 
 @torch.no_grad()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Bytes of a model file besides its numbers and names: settings, errors, where each tensor lies;
 #: and where those of a further layer do.
-HEADER, HEADER_OF_LAYER = 2_350, 700
+HEADER, HEADER_OF_LAYER = 2_400, 700
 
 #: Bytes that tell where the fills of missing values lie.
 FILLS = 100

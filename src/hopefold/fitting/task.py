@@ -171,6 +171,13 @@ class Learned:
     precision: str = "float32"
     #: Of neighbors in the map on held-out rows; where structure was preserved.
     trustworthiness: float | None = None
+    #: Of the class probabilities, and their calibration error; learned from held-out rows.
+    temperature: float = 1.0
+    calibration_error: float | None = None
+
+    def with_map_of(self, other: Learned) -> Learned:
+        """The same, with another map and its exemplars."""
+        return replace(self, map=other.map, exemplars=other.exemplars, labels=other.labels)
 
     def with_all_columns(self, columns: Int[ndarray, " c"] | None, n_columns: int) -> Learned:
         """The same for rows of which only these columns were learned from; 0 for the others."""
@@ -183,10 +190,6 @@ class Learned:
             return replace(self, map=map_)
         exemplars = _widen(torch.from_numpy(self.exemplars), columns, n_columns).numpy()
         return replace(self, map=map_, exemplars=exemplars)
-
-    def with_run(self, run: Run) -> Learned:
-        """The same, with another history."""
-        return replace(self, run=run)
 
     def with_validation_error(self, error: float) -> Learned:
         """The same, with another error on the held-out rows for the epoch that was kept."""

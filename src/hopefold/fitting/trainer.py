@@ -18,24 +18,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hopefold.errors import InvalidInput, InvalidParameter, NoValidationWarning, warn
+from hopefold.errors import InvalidParameter, NoValidationWarning, warn
 from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
 from hopefold.fitting.build import Method, Start, build
 from hopefold.fitting.chance import warn_of_chance
-from hopefold.fitting.held_out import split, trust_held_out
+from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
-from hopefold.fitting.last_stretch import goes_on, learn_the_rest
+from hopefold.fitting.last_stretch import GoingOn, goes_on, learn_the_rest
 from hopefold.fitting.memory import check_memory
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Plan, Request
+from hopefold.fitting.request_checks import check_request
 from hopefold.fitting.selection import Selection
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
 from hopefold.specification import CHECKPOINT_PARAMETERS
 from hopefold.training.checkpoints import hold
-from hopefold.training.loop import minimize
+from hopefold.training.loop import Run, minimize
 from hopefold.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -117,16 +118,24 @@ class Trainer:
                 )
         task = self._select(task, training, random)
         plan = self.plan(task, len(training))
-        rest = everything if plan.refit and goes_on(self._request, plan) else None
-        learned = self.run(plan, task, training, held_out, rest=rest)
-        if plan.structure:
-            unseen = np.setdiff1d(everything, training, assume_unique=True)
-            trusted = trust_held_out(plan, task, learned.map, unseen)
-            learned = replace(learned, trustworthiness=trusted)
+
+        def evaluate(learned: Learned) -> Learned:
+            """What held-out rows tell of a map that has not learned from them."""
+            if plan.structure:
+                unseen = np.setdiff1d(everything, training, assume_unique=True)
+                trusted = trust_held_out(plan, task, learned.map, unseen)
+                learned = replace(learned, trustworthiness=trusted)
+            return calibrate(learned, task, training, held_out) if len(held_out) else learned
+
+        if plan.refit and len(held_out) and goes_on(self._request, plan):
+            going_on = GoingOn(everything, evaluate)
+            learned = self.run(plan, task, training, held_out, going_on=going_on)
+        else:
+            learned = evaluate(self.run(plan, task, training, held_out))
+            if plan.refit and len(held_out):
+                learned = self._refit(task, everything, learned)
         if len(held_out):
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
-        if plan.refit and len(held_out) and rest is None:
-            learned = self._refit(task, everything, learned)
         return learned, task
 
     def _select(self, task: Task, training: ndarray, random: np.random.RandomState) -> Task:
@@ -153,7 +162,13 @@ class Trainer:
         self._decided = {**self._decided, "max_epochs": epochs}
         plan = self.plan(task, len(everything))
         again = self.run(plan, task, everything, everything[:0], like=learned)
-        return replace(again, run=learned.run, trustworthiness=learned.trustworthiness)
+        return replace(
+            again,
+            run=learned.run,
+            trustworthiness=learned.trustworthiness,
+            temperature=learned.temperature,
+            calibration_error=learned.calibration_error,
+        )
 
     def _fit_unlabeled(self, task: Task, random: np.random.RandomState) -> Learned:
         """Nothing is chosen on held-out rows: the map is learned once, and evaluated on them."""
@@ -173,12 +188,12 @@ class Trainer:
         held_out: ndarray,
         like: Learned | None = None,
         stage: str = "",
-        rest: ndarray | None = None,
+        going_on: GoingOn | None = None,
     ) -> Learned:
         """One run under a plan: a map and exemplars, with the error on the held-out rows.
 
-        Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be. With the
-        ``rest``, all rows, it goes on for some epochs after the error is known.
+        Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be. With
+        ``going_on``, it learns from all rows for some more epochs after the error is known.
         """
         if plan.max_bytes is not None:
             return learn_within_budget(self, plan, task, training, held_out, like)
@@ -191,7 +206,7 @@ class Trainer:
         n_rows, sizes = len(training), method.sizes
         check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
-        return self._descend(method, task, training, held_out, title, rest)
+        return self._descend(method, task, training, held_out, title, going_on)
 
     def make_method(self, plan: Plan) -> Method:
         """The method under a plan."""
@@ -204,7 +219,7 @@ class Trainer:
         training: ndarray,
         held_out: ndarray,
         title: str,
-        rest: ndarray | None,
+        going_on: GoingOn | None,
     ) -> Learned:
         """Build what the plan names, minimize the loss, and return the result on the CPU."""
         plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
@@ -223,16 +238,12 @@ class Trainer:
                 shuffle=partial(task.rows.shuffle, objective.rows),
                 checkpoint=task.checkpoint,
             )
-            if rest is not None and len(held_out):
-                learn_the_rest(objective, method, task, rest, generator)
-        map_ = method.finish(objective.map.cpu().requires_grad_(False))
-        if plan.exemplars is None:
-            return Learned(map_, None, task.labels, run, plan)
-        exemplars = objective.learned_exemplars().detach().cpu().numpy()
-        labels = objective.exemplar_labels
-        if task.is_labeled:  # landmarks are not needed any more
-            exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
-        return Learned(map_, exemplars, labels, run, plan)
+        learned = learned_so_far(method, task, objective, run)
+        if going_on is None:
+            return learned
+        evaluated = going_on.evaluate(learned)
+        learn_the_rest(objective, method, task, going_on.rows, generator)
+        return evaluated.with_map_of(learned_so_far(method, task, objective, run))
 
     # -- what is compared on held-out rows --------------------------------------------------------
 
@@ -335,27 +346,13 @@ class Trainer:
         return digest.hexdigest()
 
 
-def check_request(request: Request, task: Task, plans: list[Plan]) -> None:
-    """Do the parameters suit the labels and the columns that there are?"""
-    asked = request.parameters
-    structure = asked.get("structure", 0)
-    if not task.is_labeled:
-        if asked["class_weight"] is not None:
-            raise InvalidParameter(
-                f"class_weight={asked['class_weight']!r}, but there are no labels: leave it out, "
-                "or give y."
-            )
-        if structure not in ("auto", 1):
-            raise InvalidParameter(
-                f"structure={structure!r} leaves a share of the loss to labels, but there "
-                "are none: leave it 'auto', or give y."
-            )
-    if not any(plan.structure for plan in plans):
-        return
-    if not task.scale.gain.any():
-        raise InvalidInput("no column of X varies: there are no neighbors to keep.")
-    if asked["max_bytes"] is not None:
-        raise InvalidParameter(
-            f"max_bytes={asked['max_bytes']} is for maps that classes alone decide: leave it out, "
-            "or give labels and structure=0."
-        )
+def learned_so_far(method: Method, task: Task, objective: Objective, run: Run) -> Learned:
+    """The map and the exemplars of an objective as they stand, on the CPU."""
+    map_ = method.finish(copy.deepcopy(objective.map).cpu().requires_grad_(False))
+    if method.plan.exemplars is None:
+        return Learned(map_, None, task.labels, run, method.plan)
+    exemplars = objective.learned_exemplars().detach().cpu().numpy()
+    labels = objective.exemplar_labels
+    if task.is_labeled:  # landmarks are not needed any more
+        exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
+    return Learned(map_, exemplars, labels, run, method.plan)

@@ -66,6 +66,8 @@ def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
         "validation_error": model.validation_error_,
         "train_error": model.train_error_,
         "trustworthiness": model.trustworthiness_,
+        "temperature": model.temperature_,
+        "calibration_error": model.calibration_error_,
         "structure": getattr(model, "structure_", 0.0),
         "precision": precision,
         "history": model.history_ if precision == "float32" else [],
@@ -167,6 +169,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     model.train_error_ = manifest.get("train_error")  # absent from older files
     model.trustworthiness_ = manifest.get("trustworthiness")
     model.structure_ = manifest.get("structure", 0.0)
+    model.temperature_ = float(manifest.get("temperature", 1))  # absent from older files
+    model.calibration_error_ = manifest.get("calibration_error")
     model.history_ = manifest["history"]
     if "plan" in manifest:  # absent from older and from small files
         model.restore_plan(manifest["plan"])

@@ -28,6 +28,9 @@ DEVICES = re.compile(r"auto|(cpu|cuda|mps|xpu|hip)(:\d{1,3})?")
 #: Of the quantized tensors, those with one column per feature.
 OF_FEATURES = ("map.C", "map.below.0.C", "exemplars")
 
+#: Temperatures that can be divided by; fits choose from a much smaller range.
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-6, 1e6
+
 PRECISIONS = ("float32", *quantization.PRECISIONS)
 
 
@@ -52,8 +55,12 @@ def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
         "epochs": _is_whole(manifest["epochs"]),
         "errors": all(
             _is_number(manifest.get(which))
-            for which in ("validation_error", "train_error", "trustworthiness", "structure")
+            for which in (
+                *("validation_error", "train_error", "trustworthiness", "structure"),
+                "calibration_error",
+            )
         ),
+        "temperature": _is_temperature(manifest.get("temperature", 1)),
         "precision": manifest.get("precision", "float32") in PRECISIONS,
         "history": isinstance(history, list)
         and all(_is_dict(line) and all(map(_is_number, line.values())) for line in history),
@@ -176,6 +183,11 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return value is None or (type(value) in (int, float) and math.isfinite(value))
+
+
+def _is_temperature(value: Any) -> bool:
+    is_number = type(value) in (int, float)
+    return is_number and LEAST_TEMPERATURE <= value <= MOST_TEMPERATURE
 
 
 def _is_setting(value: Any, n_tensors: int) -> bool:

@@ -53,7 +53,7 @@ def _regions(model: SupervisedEmbedding, edges: ndarray) -> tuple[ndarray, ndarr
     x, y = np.meshgrid(middles[:, 0], middles[::-1, 1])
     places = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
     codes, certainty = [], []
-    for shares in shares_by_chunks(places, *model.references()):
+    for shares in shares_by_chunks(places, *model.references(), model.temperature_):
         second, first = np.partition(shares, -2, axis=1)[:, -2:].T
         codes.append(shares.argmax(axis=1))
         certainty.append(first - second)

@@ -289,7 +289,7 @@ def _classify_points(model: SupervisedEmbedding, points: ndarray) -> tuple[ndarr
     """Return the most probable classes of each point and their probabilities, in bounded memory."""
     n_leading = min(N_LEADING, len(model.classes_))
     leading, shares = [], []
-    for some in shares_by_chunks(points, *model.references()):
+    for some in shares_by_chunks(points, *model.references(), model.temperature_):
         leading.append(np.argsort(-some, axis=1, kind="stable")[:, :n_leading])
         shares.append(np.take_along_axis(some, leading[-1], axis=1))
     return np.concatenate(leading), np.concatenate(shares)

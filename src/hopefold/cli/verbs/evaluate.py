@@ -189,25 +189,25 @@ def _confusion_and_calibration(fitted: Any, table: Table) -> dict[str, Any]:
         labels=range(len(known)),
     )
     shown.print_confusion(fitted.classes_, counts)
-    found = calibration(shares.max(axis=1), named == true)
+    found = calibration(shares, true, fitted.classes_)
     _show_calibration(found)
     return {
         "classes": [str(label) for label in known],
         "confusion": counts.tolist(),
         "calibration": {
             "error": found.error,
-            "promised": found.promised.tolist(),
-            "came_true": found.came_true.tolist(),
+            "confidence": found.confidence.tolist(),
+            "accuracy": found.accuracy.tolist(),
             "counts": found.counts.tolist(),
         },
     }
 
 
 def _show_calibration(found: Calibration) -> None:
-    bins = zip(found.promised, found.came_true, found.counts, strict=True)
+    bins = zip(found.confidence, found.accuracy, found.counts, strict=True)
     shown.print_table(
-        f"Calibration: off by {shown.percent(found.error)} on average",
-        ("predicted probability, %", "observed frequency, %", "rows"),
+        f"Calibration: expected calibration error {shown.percent(found.error)}",
+        ("predicted probability, %", "accuracy, %", "rows"),
         [
             (f"{100 * predicted:.1f}", f"{100 * true:.1f}", f"{count:,}")
             for predicted, true, count in bins

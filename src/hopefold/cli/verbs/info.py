@@ -68,19 +68,30 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
     if "exemplars" in tensors:
         what = "exemplars" if classes else "landmarks"
     rows[what] = f"{kept:,}" + (", which new rows are compared with" if classes else "")
+    rows |= _measures(manifest)
+    rows["epochs"] = f"{manifest['epochs']:,}"
+    rows["precision"] = manifest.get("precision", "float32")
+    rows["settings"] = _settings(manifest["kind"], manifest["settings"])
+    return rows
+
+
+def _measures(manifest: dict[str, Any]) -> dict[str, str]:
+    """Return the errors, and what else was measured in the fit."""
+    rows = {}
     for name in ("validation_error", "train_error"):
         error = manifest.get(name)
         if error is not None:
             rows[{"validation_error": "held-out error"}.get(name, "training error")] = (
                 shown.percent(error)
             )
+    if manifest["classes"]["values"]:
+        rows["temperature"] = f"{manifest.get('temperature', 1):.3g}, of the probabilities"
+    if manifest.get("calibration_error") is not None:
+        rows["calibration error"] = shown.calibration_text(manifest["calibration_error"])
     if manifest.get("structure"):
         rows["neighbors"] = shown.loss_share(manifest["structure"])
     if manifest.get("trustworthiness") is not None:
         rows["trustworthiness"] = shown.trustworthiness_text(manifest["trustworthiness"])
-    rows["epochs"] = f"{manifest['epochs']:,}"
-    rows["precision"] = manifest.get("precision", "float32")
-    rows["settings"] = _settings(manifest["kind"], manifest["settings"])
     return rows
 
 

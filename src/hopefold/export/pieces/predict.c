@@ -20,5 +20,8 @@ int hopefold_predict(const float *row, float *probabilities)
         if (probabilities[c] > probabilities[best])
             best = c;
     }
+#ifdef HOPEFOLD_TEMPERATURE
+    temper(probabilities, probabilities[best]);
+#endif
     return best;
 }
