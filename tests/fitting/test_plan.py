@@ -91,7 +91,7 @@ def test_labeled_rows_have_two_layers_and_a_short_schedule():
     assert many.max_epochs == labeled.FEWEST_EPOCHS
     assert few.patience is many.patience is None
     pixels = plan_for(SHOPE(), 256, one_scale=True, has_pixels=True)
-    assert pixels.adversarial == labeled.RADIUS
+    assert (pixels.adversarial, pixels.input_dropout) == (labeled.RADIUS, labeled.PIXEL_DROPOUT)
     assert pixels.max_epochs == round(labeled.EPOCHS_LEFT * labeled.EPOCHS)
 
 

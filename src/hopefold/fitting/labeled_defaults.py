@@ -16,14 +16,14 @@ NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
 BATCHES, SMALLEST, LARGEST = 20, 32, 250
 
 #: The number of epochs up to `FEW_ROWS` rows; beyond, it falls with the number of rows to a power.
-EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 10
+EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 12
 
 #: The largest step of Adam with two layers.
 LEARNING_RATE = 4e-3
 
-#: The radius of adversarial perturbations of pixels, as a share of the spread of all rows, and the
-#: share of the epochs that remains, as each takes twice as long.
-RADIUS, EPOCHS_LEFT = 0.2, 2 / 3
+#: For pixels: the radius of adversarial perturbations, as a share of the spread of all rows; the
+#: share of the epochs that remains, as each takes twice as long; and the share of pixels dropped.
+RADIUS, EPOCHS_LEFT, PIXEL_DROPOUT = 0.15, 2 / 3, 0.1
 
 #: Share of polynomial units that are dropped in training where there are few columns.
 DROPOUT = 0.1

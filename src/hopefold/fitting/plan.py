@@ -137,11 +137,10 @@ def _decide_dropout(draft: Draft) -> None:
         draft.auto("input_dropout", 0.0, "one layer that preserves structure needs all features")
     if draft.has_short_schedule:
         few_columns = facts.n_columns < FEW_FEATURES
-        draft.auto(
-            "dropout",
-            labeled.DROPOUT if few_columns else 0.0,
-            f"{facts.n_columns:,} features are {'' if few_columns else 'not '}few",
-        )
+        why = f"{facts.n_columns:,} features are {'' if few_columns else 'not '}few"
+        draft.auto("dropout", labeled.DROPOUT if few_columns else 0.0, why)
+        if facts.has_pixels:
+            draft.auto("input_dropout", labeled.PIXEL_DROPOUT, "features are pixels")
     inputs = INPUT_DROPOUT * min(1, facts.n_columns / MANY_FEATURES)
     distorted = draft.values["augment"] is not None
     why = "images are distorted instead" if distorted else f"{facts.n_columns:,} features vary"
