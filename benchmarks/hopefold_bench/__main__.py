@@ -235,6 +235,30 @@ def try_(
 
 
 @app.command()
+def front(
+    data: Annotated[list[str] | None, typer.Option(help=f"{A_SET} all.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="UMAP, or SHOPE and settings as JSON; default: all.")
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="Splits, from 0 on.")] = 1,
+    final: Annotated[bool, typer.Option("--final", help="Read the test parts.")] = False,
+    workers: Workers = CPUS,
+    results: Folder = None,
+) -> None:
+    """Measure error and CPU time of defaults, efforts and other methods on many sets."""
+    from hopefold_bench import ledger
+    from hopefold_bench.front import OTHERS, OURS, run
+    from hopefold_bench.front_sets import FRONT_SETS
+
+    sets = data or [name for name, one in FRONT_SETS.items() if final or one.chooses]
+    methods, folder = method or [*OURS, *OTHERS], results or BENCHMARKS
+    if final:
+        n_jobs = len(sets) * splits * len(methods)
+        ledger.enter(folder, "front", only=methods, data=sets, n_jobs=n_jobs)
+    run(sets, range(splits), methods, final=final, folder=folder, workers=workers, report=_print)
+
+
+@app.command()
 def tables(
     name: Annotated[str | None, typer.Option(help=f"One of {', '.join(TABLES)}.")] = None,
     validation: Annotated[bool, typer.Option("--validation", help="Not the test parts.")] = False,

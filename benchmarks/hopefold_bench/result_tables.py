@@ -228,6 +228,7 @@ OTHER_TABLES: dict[str, Callable[[Path, str], str]] = {
     "trials": table_of("trials", "trials_table"),
     "depth": table_of("depth", "depth_table"),
     "unlabeled": table_of("unlabeled", "unlabeled_table"),
+    "front": table_of("front_tables", "front_table"),
 }
 
 

