@@ -249,7 +249,7 @@ ROWS = [
         for suffix, exemplars in {"": "joint", " pairs": "kmeans"}.items()
     ),
     # Used by the sweep only.
-    Method("S-HOPE untied", seeded(UntiedSHOPE), "ablation", {}),
+    Method("S-HOPE untied", seeded(UntiedSHOPE, n_units=600), "ablation", {}),
 ]
 
 METHODS = {row.name: row for row in ROWS}

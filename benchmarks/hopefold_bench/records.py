@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
+#: The sigmoid units of the one layer that S-HOPE had by default before there was an ``effort``.
+ONE_LAYER = 600
+
+
 @dataclass(frozen=True)
 class Record:
     """The result of one run."""
@@ -101,8 +105,20 @@ def read_records(folder: Path, data: str, *, quick: bool = False) -> list[Record
                 f"line {number} of {path} is not a record of a run, since it {verb} "
                 f"{strange[0]!r}: remove it, and run it again."
             )
-        records.append(Record(**{**line, "settings": with_current_names(line["settings"])}))
+        records.append(Record(**{**line, "settings": current_settings(line["settings"])}))
     return records
+
+
+def current_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a record with today's names and meaning.
+
+    Before there was an ``effort``, ``n_units="auto"`` was one layer for labels and joint exemplars.
+    """
+    settings = with_current_names(settings)
+    usual = settings.get("exemplars") == "joint" and settings.get("max_bytes") is None
+    if usual and "effort" not in settings and settings.get("n_units") == "auto":
+        return settings | {"n_units": ONE_LAYER}
+    return settings
 
 
 def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -33,6 +33,9 @@ GRIDS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 N_SPLITS = {"usps": 2, "mnist": 1}
 
+#: The settings that give a method one layer, whose sizes are varied.
+ONE_LAYER = {"S-HOPE": {"n_units": 600}}
+
 #: Sizes are compared without the options that make a fit several times as long.
 FAST: dict[str, float] = {"refit": False, "adversarial": 0.0}
 
@@ -62,7 +65,7 @@ def make_sweep(data: str) -> list[Job]:
 
 def sweep_job(method: str, data: str, sizes: Mapping[str, Any], split: int = 0) -> Job:
     """A fast run with some sizes changed."""
-    return Job(method, data, split, changes={**FAST, **sizes})
+    return Job(method, data, split, changes={**FAST, **ONE_LAYER.get(method, {}), **sizes})
 
 
 def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
@@ -78,8 +81,9 @@ def expected(jobs: Sequence[Job], folder: Path, workers: int) -> str:
 
 
 def default_sizes(method: str, data: str) -> dict[str, int]:
-    """The default sizes of a method."""
-    return sizes_of_map(Job(method, data, 0).make())
+    """The usual sizes of a method with one layer."""
+    model = Job(method, data, 0).make()
+    return sizes_of_map(model.set_params(**ONE_LAYER.get(method, {})))
 
 
 def tied_and_untied(method: str, data: str) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -70,7 +70,7 @@ def test_the_sigmoids_start_with_inputs_around_0_that_spread_1(order):
 
 
 def test_they_are_learned_as_the_tied_ones_are(three_blobs):
-    model = UntiedSHOPE(n_factors=8, random_state=0).fit(*three_blobs)
+    model = UntiedSHOPE(n_factors=8, n_units=600, random_state=0).fit(*three_blobs)
     assert model.score(*three_blobs) > 0.95
     assert model.map_.C.shape == (model.order * 8, 5)
     assert model.get_params().keys() == SHOPE().get_params().keys()

@@ -77,7 +77,7 @@ def test_a_fit_that_is_broken_off_ends_with_the_same_file(three_blobs, tmp_path,
 
 def test_a_fit_without_a_seed_goes_on_with_the_one_it_had(three_blobs, tmp_path, power_cut):
     model = SHOPE(max_epochs=5, checkpoint=tmp_path / "fit.ckpt")
-    power_cut(7)
+    power_cut(4)
     with pytest.raises(PowerCut):
         model.fit(*three_blobs)
     kept = Path(shutil.copy(tmp_path / "fit.ckpt", tmp_path / "copy.ckpt"))

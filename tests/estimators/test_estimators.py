@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from hopefold import HOPE, SHOPE
@@ -197,17 +198,19 @@ def test_a_rare_class_gets_as_many_exemplars_as_it_has_rows(three_blobs):
     assert model.exemplar_labels_.tolist() == [0, 0, 0, 1, 1, 1, 2]
 
 
-@pytest.mark.parametrize("cls", [HOPE, SHOPE])
+@pytest.mark.parametrize("model", [HOPE(), SHOPE(n_units=600)])
 @pytest.mark.parametrize(("n_features", "dropped"), [(4, 0.004), (64, 0.064), (784, 0.25)])
-def test_features_are_dropped_where_others_can_stand_in_for_them(cls, n_features, dropped):
-    assert plan_for(cls(), n_features).input_dropout == pytest.approx(dropped)
-    assert plan_for(cls(input_dropout=0.1), n_features).input_dropout == 0.1
+def test_features_are_dropped_where_others_can_stand_in_for_them(model, n_features, dropped):
+    assert plan_for(model, n_features).input_dropout == pytest.approx(dropped)
+    model = clone(model).set_params(input_dropout=0.1)
+    assert plan_for(model, n_features).input_dropout == 0.1
 
 
 def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
-    assert plan_for(SHOPE(), 30).dropout == 0.3
-    assert plan_for(SHOPE(), 784).dropout == 0
-    assert plan_for(SHOPE(n_factors=100), 30).dropout == pytest.approx(0.15)
+    assert plan_for(SHOPE(n_units=600), 30).dropout == 0.3
+    assert plan_for(SHOPE(), 30).dropout == 0.1
+    assert plan_for(SHOPE(), 784).dropout == plan_for(SHOPE(n_units=600), 784).dropout == 0
+    assert plan_for(SHOPE(n_units=600, n_factors=100), 30).dropout == pytest.approx(0.15)
     assert plan_for(SHOPE(dropout=0.1), 30).dropout == 0.1
     assert plan_for(HOPE(), 30).dropout == 0
 
@@ -225,13 +228,13 @@ def test_units_are_dropped_where_features_are_few_and_less_where_units_are():
     ],
 )
 def test_the_more_rows_there_are_the_fewer_passes_are_made(n_rows, radius, epochs):
-    model = SHOPE(adversarial=radius)
+    model = SHOPE(n_units=600, adversarial=radius)
     assert plan_for(model, n_rows=n_rows).max_epochs == epochs
 
 
 @pytest.mark.parametrize(("n_classes", "epochs"), [(2, 70), (10, 70), (26, 182), (200, 210)])
 def test_the_more_classes_there_are_the_more_passes_are_made(n_classes, epochs):
-    model = SHOPE(adversarial=0)
+    model = SHOPE(n_units=600, adversarial=0)
     assert plan_for(model, n_rows=14_000, n_classes=n_classes).max_epochs == epochs
 
 

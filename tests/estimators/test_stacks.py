@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
+
 import numpy as np
 import pytest
 import torch
@@ -12,8 +14,7 @@ from hopefold import HOPE, SHOPE, load
 from hopefold.core.maps import SigmoidHighOrder, Stacked
 from hopefold.errors import BrokenFile, InvalidInput, InvalidParameter
 from hopefold.evaluation import interaction_stability
-from hopefold.fitting import memory
-from hopefold.fitting import plan as planning
+from hopefold.fitting import alternatives, memory
 from hopefold.fitting.trainer import Trainer
 from hopefold.persistence import store
 
@@ -202,8 +203,8 @@ def planted():
     """3,000 rows of ten columns, whose class is the sign of x1 · x2, and a stack of them."""
     X = np.random.RandomState(0).normal(size=(3_000, 10))
     y = (X[:, 1] * X[:, 2] > 0).astype(int)
-    sizes = {"n_units": (50, 50), "n_factors": 20}
-    model = SHOPE(**sizes, scale="standard", random_state=0).fit(X[:2_000], y[:2_000])
+    model = SHOPE(random_state=0).fit(X[:2_000], y[:2_000])
+    assert len(model.map_.layers) == 2
     assert model.score(X[2_000:], y[2_000:]) > 0.95
     return model, X[2_000:], y[2_000:]
 
@@ -265,7 +266,7 @@ def test_a_stack_that_cannot_fit_tells_the_sizes_of_its_layers(three_blobs, monk
         SHOPE(**SMALL).fit(*three_blobs)
 
 
-# -- stacked of itself --------------------------------------------------------------------------
+# -- stacked by default --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -275,64 +276,55 @@ def twelve_classes():
     return 3 * random.normal(size=(12, 4))[y] + random.normal(size=(240, 4)), y
 
 
-def layers_where_trials_say(monkeypatch, errors, table, **settings):
-    """How many layers a fit takes if one and two layers have these errors in the trials."""
-    told = iter(errors)
-    monkeypatch.setattr(Trainer, "trial_error", lambda *_: next(told))
-    return len(SHOPE(max_epochs=1, random_state=0, **settings).fit(*table).map_.layers)
-
-
 @pytest.mark.parametrize(
-    ("errors", "n_layers"), [((0.5, 0.1), 2), ((0.5, 0.4), 1), ((0.1, 0.5), 1)]
-)
-def test_many_classes_have_two_layers_where_these_are_better_beyond_chance(
-    monkeypatch, twelve_classes, errors, n_layers
-):
-    assert layers_where_trials_say(monkeypatch, errors, twelve_classes) == n_layers
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"n_units": 30}, {"order": (2,)}, {"max_bytes": 9_000}, {"validation_fraction": 0}],
+    ("settings", "n_layers"),
+    [({}, 2), ({"n_units": 30}, 1), ({"order": (2,)}, 1), ({"max_bytes": 9_000}, 1)],
     ids=str,
 )
-def test_nothing_is_tried_where_it_is_asked_for_or_cannot_be_judged(
-    monkeypatch, twelve_classes, settings
-):
-    assert layers_where_trials_say(monkeypatch, (), twelve_classes, **settings) == 1
+def test_labeled_rows_have_two_layers_unless_the_user_says_so(twelve_classes, settings, n_layers):
+    model = SHOPE(max_epochs=1, random_state=0, **settings).fit(*twelve_classes)
+    assert len(model.map_.layers) == n_layers
 
 
-def test_few_classes_and_many_features_have_one_layer(monkeypatch, three_blobs, twelve_classes):
-    X, y = twelve_classes
-    assert layers_where_trials_say(monkeypatch, (), three_blobs) == 1
-    assert layers_where_trials_say(monkeypatch, (), (np.tile(X, 25), y)) == 1
+def test_one_layer_is_taken_where_it_is_much_better():
+    """Two layers do not learn the sign of a product of many noisy columns from few steps."""
+    random = np.random.RandomState(0)
+    X = random.normal(size=(1_500, 30))
+    y = (X[:, :2].prod(axis=1) > 0).astype(int)
+    model = SHOPE(random_state=0).fit(X, y)
+    assert model.plan_.n_units in ((100, 100), 200)
+    assert model.validation_error_ < 0.2
 
 
 def test_trials_keep_to_their_budget_of_row_visits(monkeypatch, twelve_classes):
-    passes, run = [], Trainer.run
+    X, y = twelve_classes
+    y = np.where(np.arange(len(y)) % 2, y, -1)
+    epochs, run = [], Trainer.run
 
     def spy(self, plan, *others, **options):
-        passes.append((plan.n_units, plan.max_epochs))
+        epochs.append(plan.max_epochs)
         return run(self, plan, *others, **options)
 
     monkeypatch.setattr(Trainer, "run", spy)
-    model = SHOPE(max_epochs=20, n_factors=10, random_state=0, refit=False)
-    model.fit(*twelve_classes)
-    assert passes[:2] == [(600, 5), ((400, 400), 5)]
-    passes.clear()
-    monkeypatch.setattr(planning, "TRIAL_VISITS", 3 * 216)
-    model.fit(*twelve_classes)
-    assert passes[:2] == [(600, 3), ((400, 400), 3)]
+    model = SHOPE(max_epochs=20, n_factors=10, random_state=0, refit=False, missing_label=-1)
+    model.fit(X, y)
+    assert epochs == [5, 5, 5, 20]
+    epochs.clear()
+    monkeypatch.setattr(alternatives, "TRIAL_VISITS", 3 * 216)
+    model.fit(X, y)
+    assert epochs == [3, 3, 3, 20]
 
 
-def test_layers_that_a_fit_has_chosen_come_back_from_a_file(monkeypatch, twelve_classes, tmp_path):
-    error_of = {600: 0.9, (400, 400): 0.1}
-    monkeypatch.setattr(
-        Trainer, "trial_error", lambda _, decided, *__: error_of[decided["n_units"][0]]
-    )
+@pytest.mark.parametrize("n_units", [600, (400, 300)])
+def test_layers_that_a_fit_has_chosen_come_back_from_a_file(
+    monkeypatch, twelve_classes, tmp_path, n_units
+):
+    chosen = {"n_units": (n_units, "chosen")}
+    monkeypatch.setattr(Trainer, "plan", partialmethod(Trainer.plan, **chosen))
     X, y = twelve_classes
     model = SHOPE(max_epochs=1, n_factors=10, random_state=0).fit(X, y)
     assert model.n_units == "auto"
+    assert model.plan_.n_units == n_units
     model.save(tmp_path / "map.hope")
     again = load(tmp_path / "map.hope")
     np.testing.assert_array_equal(again.transform(X), model.transform(X))

@@ -185,7 +185,7 @@ def test_importances_of_a_linear_map_are_norms_of_its_weights(table):
 
 def test_mean_slopes_are_those_of_the_line_through_both_ends(table):
     X, y = table
-    model = SHOPE(random_state=0, max_epochs=3).fit(X, y)
+    model = SHOPE(random_state=0, max_epochs=3, n_units=600).fit(X, y)
     middle = torch.zeros(4, dtype=torch.float64)
     rows = torch.from_numpy(model.scale_.apply(X[:5])).double()
     slopes = linearize(model.map_).derivatives(rows, middle)

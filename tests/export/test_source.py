@@ -187,7 +187,7 @@ def test_the_program_fills_gaps_as_the_model_does(tmp_path):
 
 def test_a_large_model_is_refused_with_two_ways_out(tmp_path):
     X = np.random.RandomState(0).rand(40, 2_000)
-    model = SHOPE(max_epochs=1, random_state=0).fit(X, np.arange(40) % 2)
+    model = SHOPE(max_epochs=1, random_state=0, n_units=600).fit(X, np.arange(40) % 2)
     with pytest.raises(CannotExport, match=r"bytes of numbers.*2,000,000.*max_bytes.*\.onnx"):
         to_c(model, tmp_path / "m.c")
     assert not (tmp_path / "m.c").exists()

@@ -23,7 +23,7 @@ QUICK = {"n_factors": 20, "max_epochs": 10, "random_state": 0}
 
 @pytest.fixture
 def fitted(three_blobs):
-    return SHOPE(**QUICK).fit(*three_blobs)
+    return SHOPE(**QUICK, n_units=600).fit(*three_blobs)
 
 
 @pytest.mark.parametrize("cls", [HOPE, SHOPE])

@@ -63,7 +63,7 @@ def comparisons(request: Request, facts: Facts) -> Comparisons:
     if request.leaves_layers:
         lower = "one layer has a lower loss on compared rows"
         sizes = {"n_units": labeled.WIDE, "n_factors": labeled.WIDE}
-        settings = {**sizes, "max_epochs": labeled.epochs(n_rows, asked["effort"])}
+        settings = {**sizes, "max_epochs": labeled.epochs(n_rows, facts.n_classes, asked["effort"])}
         one_layer = {name: (value, lower) for name, value in settings.items()}
     return Comparisons(columns, decays, one_layer)
 

@@ -18,8 +18,11 @@ BATCHES, SMALLEST, LARGEST = 20, 32, 250
 #: The number of epochs up to `FEW_ROWS` rows; beyond, it falls with the number of rows to a power.
 EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 14
 
-#: The largest step of Adam with two layers.
+#: The largest step of Adam with two layers; it is larger for layers that are narrower than usual.
 LEARNING_RATE = 4e-3
+
+#: More classes than these need more epochs to find their places in a plane, up to a factor.
+MANY_CLASSES, MOST_FOR_CLASSES = 10, 3
 
 #: For pixels: the radius of adversarial perturbations, as a share of the spread of all rows; the
 #: share of the epochs that remains, as each takes twice as long; and the share of pixels dropped.
@@ -40,7 +43,13 @@ def batch_size(n_rows: int) -> int:
     return min(max(n_rows // BATCHES, SMALLEST), LARGEST)
 
 
-def epochs(n_rows: int, effort: str, *, adversarial: bool = False) -> int:
+def epochs(n_rows: int, n_classes: int, effort: str, *, adversarial: bool = False) -> int:
     """The number of passes over the rows: row visits grow more slowly than the rows."""
     passes = max(FEWEST_EPOCHS, EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
-    return round(EFFORTS[effort][1] * (EPOCHS_LEFT if adversarial else 1) * passes)
+    crowded = min(max(1, n_classes / MANY_CLASSES), MOST_FOR_CLASSES)
+    return round(EFFORTS[effort][1] * crowded * (EPOCHS_LEFT if adversarial else 1) * passes)
+
+
+def learning_rate(n_factors: int) -> float:
+    """The largest step for layers of so many polynomial units, the narrowest of them."""
+    return float(LEARNING_RATE * max(1.0, NARROW / n_factors) ** (1 / 3))

@@ -193,9 +193,12 @@ def _decide_schedule(draft: Draft) -> None:
         rows = f"{facts.n_training:,} rows to learn from"
         draft.auto("batch_size", labeled.batch_size(facts.n_training), rows)
         adversarial = bool(values["adversarial"])
-        epochs = labeled.epochs(facts.n_training, draft.effort, adversarial=adversarial)
+        epochs = labeled.epochs(
+            facts.n_training, facts.n_classes, draft.effort, adversarial=adversarial
+        )
         draft.auto("max_epochs", epochs, rows)
-        draft.auto("learning_rate", labeled.LEARNING_RATE, "two layers")
+        narrowest = min(draft.values["n_factors"])
+        draft.auto("learning_rate", labeled.learning_rate(narrowest), f"{narrowest} factors")
     draft.auto("batch_size", _batch_size(draft), f"{facts.n_training:,} rows to learn from")
     epochs, why = _epochs(draft)
     draft.auto("max_epochs", epochs, why)

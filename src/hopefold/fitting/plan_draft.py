@@ -59,7 +59,7 @@ class Draft:
     def learns_fast(self) -> bool:
         """Can two layers learn in a short schedule?"""
         joint = self.values["exemplars"] == "joint" and self.values["augment"] is None
-        return joint and self.is_adam
+        return joint and self.is_adam and self.values["max_bytes"] is None
 
     @property
     def has_short_schedule(self) -> bool:
