@@ -91,6 +91,10 @@ class SmallerStepWarning(UserWarning):
     """The loss diverged: the epoch is repeated with a smaller learning rate."""
 
 
+class InterruptedWarning(UserWarning):
+    """The fit was interrupted, and returns the best map so far."""
+
+
 class NoValidationWarning(UserWarning):
     """There are too few rows to hold any out, so there is no validation error."""
 

@@ -9,7 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
+
+from hopefold import load
 
 HOPEFOLD = Path(sys.executable).with_name("hopefold")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
@@ -77,10 +80,30 @@ def test_ctrl_c_keeps_a_fit_that_has_a_checkpoint(here):
     assert not Path("fit.ckpt").exists()  # the model is safe
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
-def test_ctrl_c_in_the_middle_of_a_fit_is_130_and_leaves_nothing(here):
-    command = [HOPEFOLD, "fit", "digits", "-o", "m.hope", "--max-epochs", "2000"]
+def test_ctrl_c_in_the_middle_of_a_fit_is_130_and_writes_the_best_map(here):
+    command = [HOPEFOLD, "fit", "digits", "-o", "m.hope", "--max-epochs", "20000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while psutil.Process(process.pid).cpu_times().user < 12:  # three of them for imports
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "the fit was interrupted after epoch" in said
+    model = load("m.hope")
+    assert model.interrupted_
+    assert model.n_iter_ < 20_000
+    assert "interrupted" in call("info", "m.hope").stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
+def test_ctrl_c_before_the_first_epoch_is_over_is_130_and_leaves_nothing(here):
+    process = subprocess.Popen(
+        [HOPEFOLD, "fit", "digits", "-o", "m.hope", "--n-units", "20000", "--n-factors", "20000"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
     maps = Path(f"/proc/{process.pid}/maps")
     while "libtorch" not in maps.read_text():
         time.sleep(0.1)

@@ -99,8 +99,8 @@ class MCML(SupervisedEmbedding):
     classes_, class_weight_ : ndarray
         The sorted labels and their weights. Empty for a map learned without labels.
     validation_error_ : float or None
-        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
-        ``class_weight``.
+        Error on the held-out rows, before they are learned from. Rows are weighted by
+        ``class_weight``. With Adam, they choose neither the epoch nor any setting.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if
@@ -117,6 +117,8 @@ class MCML(SupervisedEmbedding):
         the map overfits.
     n_iter_ : int
         The selected number of epochs.
+    interrupted_ : bool
+        Whether Ctrl-C has ended the fit early: then the map is the best one until then.
     history_ : list of dict
         One record per epoch: epoch, loss, learning_rate, validation_error.
     scale_ : Scale

@@ -19,14 +19,14 @@ from hopefold.cli.verbs.demo import demo
 from hopefold.cli.verbs.evaluate import evaluate
 from hopefold.cli.verbs.exemplars import exemplars
 from hopefold.cli.verbs.export import export
-from hopefold.cli.verbs.fit import fit
+from hopefold.cli.verbs.fit import INTERRUPTED, fit
 from hopefold.cli.verbs.info import info
 from hopefold.cli.verbs.interactions import interactions
 from hopefold.cli.verbs.predict import predict
 from hopefold.cli.verbs.report import report
 from hopefold.cli.verbs.transform import transform
 
-USAGE, INTERRUPTED, PIPE_CLOSED, BUG = 2, 130, 141, 1
+USAGE, PIPE_CLOSED, BUG = 2, 141, 1
 
 #: Key in the context: whether the first argument is a verb.
 VERB_FIRST = "hopefold.verb_first"

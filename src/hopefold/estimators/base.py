@@ -69,6 +69,9 @@ class SupervisedEmbedding(
     #: Of the class probabilities; 1 in a model file of an earlier version.
     temperature_: float = 1.0
 
+    #: Whether Ctrl-C ended the fit early.
+    interrupted_: bool = False
+
     #: Expected calibration error on held-out rows; ``None`` if none were held out.
     calibration_error_: float | None = None
 
@@ -331,7 +334,8 @@ class SupervisedEmbedding(
         self.map_, self.scale_, self.precision_ = whole.map, scale, learned.precision
         self._scaled_map()  # now: transform leaves the model as it is
         self.classes_, self.class_weight_ = classes, task.class_weights
-        self.n_iter_, self.history_ = learned.run
+        self.n_iter_, self.history_ = learned.run.epochs, learned.run.history
+        self.interrupted_ = learned.run.interrupted
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness

@@ -24,13 +24,14 @@ class SHOPE(HighOrderEmbedding):
         Maximum number of features in a product of a polynomial unit: one number for all layers, or
         a tuple with one per layer.
     n_factors : int, tuple of int or "auto", default="auto"
-        Polynomial units per layer. ``"auto"``: 400, or about as many as ``max_bytes`` allows.
+        Polynomial units per layer. ``"auto"``: as many as sigmoid units, for labels and two layers;
+        otherwise 400, or about as many as ``max_bytes`` allows.
     n_units : int, tuple of int or "auto", default="auto"
         Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs of
-        the layer below. ``"auto"``: 600; with ``max_bytes``, two or three per polynomial unit;
-        ``(400, 400)`` without labels if there are 100 features or more, and for more than 10
-        classes and fewer features if its error on held-out rows is significantly lower after a
-        quarter of the epochs.
+        the layer below. ``"auto"``, if all rows have labels: ``(100, 100)``, from 4,000 rows on
+        ``(200, 200)``, or 200 if one layer has a significantly lower loss on a part of the training
+        rows. Without labels ``(400, 400)`` for 100 features or more. Otherwise, for pairs and with
+        ``augment``: 600; with ``max_bytes``, two or three per polynomial unit.
     exemplars : {"joint", "kmeans", None}, default="joint"
         The references that new rows are compared with. ``"joint"``: exemplars that start from
         k-means and are learned together with the map. ``"kmeans"``: the map is learned on pairs of
@@ -43,7 +44,10 @@ class SHOPE(HighOrderEmbedding):
         reported. A method that learns in epochs keeps the last epoch whose error is not
         significantly above the lowest one. 0 turns validation off.
     refit : bool, default=True
-        After validation, train again on all rows, for the selected number of epochs.
+        After validation, learn from all rows. With Adam and joint exemplars, the fit goes on for a
+        fifth of the epochs with a third of the learning rate, and keeps the map as it was evaluated
+        if the training error rises; not for more than 20,000 rows, which would hardly change it.
+        Otherwise, a second fit on all rows.
     scale : {"auto", "standard", "range", None}, default="auto"
         How columns are scaled. ``"standard"``: each column to mean 0 and standard deviation 1.
         ``"range"``: the whole table to [0, 1]. ``"auto"``: ``"range"`` if all columns share one
@@ -61,24 +65,28 @@ class SHOPE(HighOrderEmbedding):
     verbose : int, default=0
         1 shows a progress bar.
     max_epochs : int or "auto", default="auto"
-        Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 70 and 100 (50
-        and 100 with ``adversarial``; 100 for a map with few factors). More than 10 classes get up
-        to three times as many. If these make more than 20,000 steps there are fewer epochs, but at
-        least 10. The optimizers ``"cg"`` and ``"lbfgs"`` get 50.
+        Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000 rows, fewer
+        for more rows, at least 18; two thirds with ``adversarial``. One layer, HOPE and rows
+        without labels: enough for about 2,000 steps, between 70 and 100 (50 and 100 with
+        ``adversarial``; 100 for a map with few factors); if these make more than 20,000 steps,
+        fewer, but at least 10. More than 10 classes get up to three times as many. The optimizers
+        ``"cg"`` and ``"lbfgs"`` get 50. See ``effort``.
     batch_size : int or "auto", default="auto"
         Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
         small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
     learning_rate : float or "auto", default="auto"
         Largest learning rate of Adam: a linear warm-up over the first tenth of the training, then a
-        cosine decay. ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; with fewer than 100 features
-        0.002 and 0.006, divided by the number of layers; larger for a map with few factors.
+        cosine decay. ``"auto"``: 0.004 for labels and two layers. Otherwise 0.001 for HOPE and
+        0.002 for S-HOPE; with fewer than 100 features 0.002 and 0.006, divided by the number of
+        layers. Larger for a map with few factors.
     optimizer : {"adam", "cg", "lbfgs"}, default="adam"
         ``"cg"``: the paper's, conjugate gradient on each batch. ``"lbfgs"``: L-BFGS on each batch.
     batch_iterations : int, default=3
         Iterations of ``"cg"`` or ``"lbfgs"`` on each batch.
     patience : int or "auto", default="auto"
-        Stop after so many epochs without a lower validation error. ``"auto"``: half of
-        ``max_epochs``, at least 10.
+        Stop after so many epochs without a lower validation error, and keep the best epoch.
+        ``"auto"``: with Adam, never: the last epoch is kept, so that the rows that the error is
+        reported on choose nothing. Otherwise half of ``max_epochs``, at least 10.
     weight_decay : float or "auto", default="auto"
         Decoupled weight decay of the matrices of the map (Adam only). ``"auto"``: 0, unless 0.3 or
         1 has a significantly lower loss on a part of the training rows. They are compared where
@@ -125,19 +133,21 @@ class SHOPE(HighOrderEmbedding):
         an error.
     input_dropout : float or "auto", default="auto"
         Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times the
-        number of features, at most 0.25, less for a map with few factors; 0 with ``augment``.
+        number of features, at most 0.25, less for a map with few factors; 0.1 for pixels and two
+        layers; 0 with ``augment``.
     dropout : float or "auto", default="auto"
-        Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3 for
-        S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.
+        Fraction of the polynomial units that is dropped at random in training. ``"auto"``: for
+        S-HOPE with fewer than 100 features, 0.1 for labels and two layers, otherwise 0.3, less for
+        a map with few factors; for HOPE and more features 0.
     adversarial : float or "auto", default="auto"
         Radius of an L2-normalized adversarial perturbation, below 1: a fraction of the
         root-mean-square distance of the rows from their mean. The loss is the mean over the rows
         and over the same rows moved by this radius along the gradient of their own loss (Goodfellow
-        et al., 2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100
-        features or more, and for fewer features that share one range, as pixels do; otherwise 0. It
-        is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``.
-        Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbors are
-        learned, it is 0.
+        et al., 2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.15 for
+        pixels and two layers; for one layer, 0.1 for pixels and for 100 features or more; otherwise
+        0. It is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"`` and
+        ``"lbfgs"``. Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only
+        neighbors are learned, it is 0.
     spare_components : int, default=2
         Additional dimensions of the map during training, so that classes can move past each other.
         They are shrunk to zero in the course of the training, and the learned map does not have
@@ -166,8 +176,8 @@ class SHOPE(HighOrderEmbedding):
     classes_, class_weight_ : ndarray
         The sorted labels and their weights. Empty for a map learned without labels.
     validation_error_ : float or None
-        Error on the held-out rows in the selected epoch, before the refit. Rows are weighted by
-        ``class_weight``.
+        Error on the held-out rows, before they are learned from. Rows are weighted by
+        ``class_weight``. With Adam, they choose neither the epoch nor any setting.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if
@@ -184,6 +194,8 @@ class SHOPE(HighOrderEmbedding):
         the map overfits.
     n_iter_ : int
         The selected number of epochs.
+    interrupted_ : bool
+        Whether Ctrl-C has ended the fit early: then the map is the best one until then.
     history_ : list of dict
         One record per epoch: epoch, loss, learning_rate, validation_error.
     scale_ : Scale

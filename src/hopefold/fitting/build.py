@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,7 @@ from hopefold.fitting.losses import Loss
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import UNKNOWN, Learned, Task
+from hopefold.training.loop import Run
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -120,6 +122,18 @@ def build(method: Method, start: Start) -> Objective:
     group = task.sharding.group
     group.broadcast([*learning_map.state_dict().values(), objective.exemplars])
     return objective
+
+
+def learned_so_far(method: Method, task: Task, objective: Objective, run: Run) -> Learned:
+    """The map and the exemplars of an objective as they stand, on the CPU."""
+    map_ = method.finish(copy.deepcopy(objective.map).cpu().requires_grad_(False))
+    if method.plan.exemplars is None:
+        return Learned(map_, None, task.labels, run, method.plan)
+    exemplars = objective.learned_exemplars().detach().cpu().numpy()
+    labels = objective.exemplar_labels
+    if task.is_labeled:  # landmarks are not needed any more
+        exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
+    return Learned(map_, exemplars, labels, run, method.plan)
 
 
 def start_exemplars(

@@ -16,7 +16,7 @@ NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
 BATCHES, SMALLEST, LARGEST = 20, 32, 250
 
 #: The number of epochs up to `FEW_ROWS` rows; beyond, it falls with the number of rows to a power.
-EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 14
+EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 18
 
 #: The largest step of Adam with two layers; it is larger for layers that are narrower than usual.
 LEARNING_RATE = 4e-3

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hopefold.errors import Diverged
+from hopefold.errors import Diverged, InterruptedWarning, warn
 from hopefold.fitting.build import Method
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan_values import Plan, Request
 from hopefold.fitting.task import Learned, Task
-from hopefold.training.loop import minimize, worse_beyond_chance
+from hopefold.training.loop import Run, minimize, worse_beyond_chance
 from hopefold.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Its share of the epochs, and its largest step as a share of the run's.
 LAST_EPOCHS, LAST_RATE = 0.2, 0.3
+
+#: Rows from which on those that were held out would hardly change the map.
+MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ def learn_the_rest(
     The map stays as it was evaluated if it then misclassifies more of the rows that it was
     learned from, by more than chance.
     """
+    if len(everything) > MANY_ROWS:
+        return
     plan, map_, before = method.plan, objective.map, objective.save()
     wrong_before = objective.training_errors()
     loss, rows = method.make_loss(task, everything), task.visits(everything)
@@ -75,8 +80,25 @@ def learn_the_rest(
                 shuffle=shuffle,
                 checkpoint=task.checkpoint,
             )
-    except Diverged:
+    except (Diverged, KeyboardInterrupt) as error:
         objective.restore(before)
+        if isinstance(error, KeyboardInterrupt):
+            warn(
+                "the fit was interrupted before it went on from all rows: it returns the map that "
+                "was learned without the held-out rows.",
+                InterruptedWarning,
+            )
         return
     if worse_beyond_chance(objective.training_errors(), wrong_before):
         objective.restore(before)
+
+
+def warn_of_interruption(run: Run, max_epochs: int) -> None:
+    """Warn that the map is that of an interrupted run."""
+    error = run.kept.get("validation_error")
+    found = "" if error is None else f", whose held-out error is {error:.1%}"
+    warn(
+        f"the fit was interrupted after epoch {len(run.history)} of {max_epochs}: it returns the "
+        f"map of epoch {run.epochs}{found}. Fit again for a better one.",
+        InterruptedWarning,
+    )

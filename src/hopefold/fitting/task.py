@@ -194,7 +194,7 @@ class Learned:
     def with_validation_error(self, error: float) -> Learned:
         """The same, with another error on the held-out rows for the epoch that was kept."""
         history = [dict(record) for record in self.run.history]
-        run = Run(self.run.epochs, history)
+        run = self.run._replace(history=history)
         run.kept["validation_error"] = float(error)
         return replace(self, run=run)
 

@@ -20,12 +20,17 @@ import torch
 
 from hopefold.errors import InvalidParameter, NoValidationWarning, warn
 from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
-from hopefold.fitting.build import Method, Start, build
+from hopefold.fitting.build import Method, Start, build, learned_so_far
 from hopefold.fitting.chance import warn_of_chance
 from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
-from hopefold.fitting.last_stretch import GoingOn, goes_on, learn_the_rest
+from hopefold.fitting.last_stretch import (
+    GoingOn,
+    goes_on,
+    learn_the_rest,
+    warn_of_interruption,
+)
 from hopefold.fitting.memory import check_memory
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan import resolve
@@ -36,8 +41,9 @@ from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
 from hopefold.specification import CHECKPOINT_PARAMETERS
 from hopefold.training.checkpoints import hold
-from hopefold.training.loop import Run, minimize
+from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
+from hopefold.training.settings import Training
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -132,7 +138,7 @@ class Trainer:
             learned = self.run(plan, task, training, held_out, going_on=going_on)
         else:
             learned = evaluate(self.run(plan, task, training, held_out))
-            if plan.refit and len(held_out):
+            if plan.refit and len(held_out) and not learned.run.interrupted:
                 learned = self._refit(task, everything, learned)
         if len(held_out):
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
@@ -206,7 +212,9 @@ class Trainer:
         n_rows, sizes = len(training), method.sizes
         check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
-        return self._descend(method, task, training, held_out, title, going_on)
+        keeps = not stage and task.checkpoint is None and task.sharding.group.size == 1
+        settings = replace(plan.training(), keeps_interrupted=keeps)
+        return self._descend(method, task, training, held_out, title, settings, going_on)
 
     def make_method(self, plan: Plan) -> Method:
         """The method under a plan."""
@@ -219,6 +227,7 @@ class Trainer:
         training: ndarray,
         held_out: ndarray,
         title: str,
+        settings: Training,
         going_on: GoingOn | None,
     ) -> Learned:
         """Build what the plan names, minimize the loss, and return the result on the CPU."""
@@ -231,7 +240,7 @@ class Trainer:
                 objective.loss,
                 objective.groups,
                 len(objective.rows),
-                plan.training(),
+                settings,
                 generator,
                 progress,
                 misclassified=objective.validation_on(held_out, random) if len(held_out) else None,
@@ -239,9 +248,13 @@ class Trainer:
                 checkpoint=task.checkpoint,
             )
         learned = learned_so_far(method, task, objective, run)
+        if run.interrupted:
+            warn_of_interruption(run, plan.max_epochs)
         if going_on is None:
             return learned
         evaluated = going_on.evaluate(learned)
+        if run.interrupted:
+            return evaluated
         learn_the_rest(objective, method, task, going_on.rows, generator)
         return evaluated.with_map_of(learned_so_far(method, task, objective, run))
 
@@ -344,15 +357,3 @@ class Trainer:
         for array in (*arrays, sample.cpu().numpy()):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
-
-
-def learned_so_far(method: Method, task: Task, objective: Objective, run: Run) -> Learned:
-    """The map and the exemplars of an objective as they stand, on the CPU."""
-    map_ = method.finish(copy.deepcopy(objective.map).cpu().requires_grad_(False))
-    if method.plan.exemplars is None:
-        return Learned(map_, None, task.labels, run, method.plan)
-    exemplars = objective.learned_exemplars().detach().cpu().numpy()
-    labels = objective.exemplar_labels
-    if task.is_labeled:  # landmarks are not needed any more
-        exemplars, labels = exemplars[labels >= 0], labels[labels >= 0]
-    return Learned(map_, exemplars, labels, run, method.plan)

@@ -72,6 +72,8 @@ def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
         "precision": precision,
         "history": model.history_ if precision == "float32" else [],
     }
+    if model.interrupted_:
+        manifest["interrupted"] = True
     if model.columns_ is not None:
         manifest["columns"] = model.columns_.as_plain()
     if model.plan_ is not None and precision == "float32":
@@ -171,6 +173,7 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     model.structure_ = manifest.get("structure", 0.0)
     model.temperature_ = float(manifest.get("temperature", 1))  # absent from older files
     model.calibration_error_ = manifest.get("calibration_error")
+    model.interrupted_ = bool(manifest.get("interrupted"))
     model.history_ = manifest["history"]
     if "plan" in manifest:  # absent from older and from small files
         model.restore_plan(manifest["plan"])

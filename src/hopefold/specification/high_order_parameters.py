@@ -13,7 +13,9 @@ from hopefold.specification.shared_parameters import (
     EXEMPLARS,
     LEARNING_RATE,
     MAX_EPOCHS,
+    PATIENCE,
     PERPLEXITY,
+    REFIT,
     TRAINED,
     WEIGHT_DECAY,
 )
@@ -54,10 +56,10 @@ _ADVERSARIAL = Parameter(
     """Radius of an L2-normalized adversarial perturbation, below 1: a fraction of the
     root-mean-square distance of the rows from their mean. The loss is the mean over the rows and
     over the same rows moved by this radius along the gradient of their own loss (Goodfellow et al.,
-    2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.1 for 100 features or
-    more, and for fewer features that share one range, as pixels do; otherwise 0. It is 0 for sparse
-    rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``. Where some labels are
-    missing, ``"auto"`` is 0.2 with Adam; where only neighbors are learned, it is 0.""",
+    2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.15 for pixels and two
+    layers; for one layer, 0.1 for pixels and for 100 features or more; otherwise 0. It is 0 for
+    sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``. Where some labels
+    are missing, ``"auto"`` is 0.2 with Adam; where only neighbors are learned, it is 0.""",
     _SHARE_OR_AUTO,
 )
 
@@ -84,20 +86,33 @@ _CHANGED = (
         check=partial(checks.check_choice, choices=choices.EXEMPLARS_OR_JOINT),
     ),
     MAX_EPOCHS.but(
-        prose="""Maximum number of epochs. ``"auto"``: enough for about 2,000 steps, between 70 and
-        100 (50 and 100 with ``adversarial``; 100 for a map with few factors). More than 10 classes
-        get up to three times as many. If these make more than 20,000 steps there are fewer epochs,
-        but at least 10. The optimizers ``"cg"`` and ``"lbfgs"`` get 50.""",
+        prose="""Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000
+        rows, fewer for more rows, at least 18; two thirds with ``adversarial``. One layer, HOPE and
+        rows without labels: enough for about 2,000 steps, between 70 and 100 (50 and 100 with
+        ``adversarial``; 100 for a map with few factors); if these make more than 20,000 steps,
+        fewer, but at least 10. More than 10 classes get up to three times as many. The optimizers
+        ``"cg"`` and ``"lbfgs"`` get 50. See ``effort``.""",
     ),
     LEARNING_RATE.but(
         annotation="float | str",
         default="auto",
         kind='float or "auto"',
         prose="""Largest learning rate of Adam: a linear warm-up over the first tenth of the
-        training, then a cosine decay. ``"auto"``: 0.001 for HOPE and 0.002 for S-HOPE; with fewer
-        than 100 features 0.002 and 0.006, divided by the number of layers; larger for a map with
-        few factors.""",
+        training, then a cosine decay. ``"auto"``: 0.004 for labels and two layers. Otherwise 0.001
+        for HOPE and 0.002 for S-HOPE; with fewer than 100 features 0.002 and 0.006, divided by the
+        number of layers. Larger for a map with few factors.""",
         check=partial(checks.check_number_or_auto, low=0, high=math.inf, open_low=True),
+    ),
+    REFIT.but(
+        prose="""After validation, learn from all rows. With Adam and joint exemplars, the fit goes
+        on for a fifth of the epochs with a third of the learning rate, and keeps the map as it was
+        evaluated if the training error rises; not for more than 20,000 rows, which would hardly
+        change it. Otherwise, a second fit on all rows.""",
+    ),
+    PATIENCE.but(
+        prose="""Stop after so many epochs without a lower validation error, and keep the best
+        epoch. ``"auto"``: with Adam, never: the last epoch is kept, so that the rows that the error
+        is reported on choose nothing. Otherwise half of ``max_epochs``, at least 10.""",
     ),
     WEIGHT_DECAY.but(
         annotation="float | str",
@@ -197,8 +212,8 @@ _ADDED = (
         "auto",
         'float or "auto"',
         """Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times
-        the number of features, at most 0.25, less for a map with few factors; 0 with
-        ``augment``.""",
+        the number of features, at most 0.25, less for a map with few factors; 0.1 for pixels and
+        two layers; 0 with ``augment``.""",
         _SHARE_OR_AUTO,
     ),
     Parameter(
@@ -206,8 +221,9 @@ _ADDED = (
         "float | str",
         "auto",
         'float or "auto"',
-        """Fraction of the polynomial units that is dropped at random in training. ``"auto"``: 0.3
-        for S-HOPE with fewer than 100 features, less for a map with few factors; otherwise 0.""",
+        """Fraction of the polynomial units that is dropped at random in training. ``"auto"``: for
+        S-HOPE with fewer than 100 features, 0.1 for labels and two layers, otherwise 0.3, less for
+        a map with few factors; for HOPE and more features 0.""",
         _SHARE_OR_AUTO,
     ),
     _ADVERSARIAL,
@@ -273,8 +289,8 @@ SHOPE = override(
     _N_FACTORS.but(
         annotation="int | str | tuple[int, ...]",
         kind='int, tuple of int or "auto"',
-        prose="""Polynomial units per layer. ``"auto"``: 400, or about as many as ``max_bytes``
-        allows.""",
+        prose="""Polynomial units per layer. ``"auto"``: as many as sigmoid units, for labels and
+        two layers; otherwise 400, or about as many as ``max_bytes`` allows.""",
         check=checks.check_layer_sizes,
     ),
     Parameter(
@@ -283,10 +299,10 @@ SHOPE = override(
         "auto",
         'int, tuple of int or "auto"',
         """Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs
-        of the layer below. ``"auto"``: 600; with ``max_bytes``, two or three per polynomial unit;
-        ``(400, 400)`` without labels if there are 100 features or more, and for more than 10
-        classes and fewer features if its error on held-out rows is significantly lower after a
-        quarter of the epochs.""",
+        of the layer below. ``"auto"``, if all rows have labels: ``(100, 100)``, from 4,000 rows on
+        ``(200, 200)``, or 200 if one layer has a significantly lower loss on a part of the training
+        rows. Without labels ``(400, 400)`` for 100 features or more. Otherwise, for pairs and with
+        ``augment``: 600; with ``max_bytes``, two or three per polynomial unit.""",
         checks.check_layer_sizes,
     ),
     _ADVERSARIAL.but(default="auto"),

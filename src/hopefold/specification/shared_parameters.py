@@ -42,6 +42,15 @@ CLASS_WEIGHT_IN_PREDICT = CLASS_WEIGHT.but(
     depend on them."""
 )
 
+REFIT = Parameter(
+    "refit",
+    "bool",
+    True,
+    "bool",
+    "After validation, train again on all rows, for the selected number of epochs.",
+    partial(checks.check_choice, choices=choices.BOOLEANS),
+)
+
 #: The parameters of every method.
 SHARED = (
     N_COMPONENTS,
@@ -64,14 +73,7 @@ SHARED = (
         significantly above the lowest one. 0 turns validation off.""",
         partial(checks.check_number, low=0, high=1),
     ),
-    Parameter(
-        "refit",
-        "bool",
-        True,
-        "bool",
-        "After validation, train again on all rows, for the selected number of epochs.",
-        partial(checks.check_choice, choices=choices.BOOLEANS),
-    ),
+    REFIT,
     Parameter(
         "scale",
         "str | None",
@@ -137,6 +139,16 @@ MAX_EPOCHS = Parameter(
     partial(checks.check_whole_or_auto, at_least=1),
 )
 
+PATIENCE = Parameter(
+    "patience",
+    "int | str",
+    "auto",
+    'int or "auto"',
+    """Stop after so many epochs without a lower validation error. ``"auto"``: half of
+    ``max_epochs``, at least 10.""",
+    partial(checks.check_whole_or_auto, at_least=1),
+)
+
 WEIGHT_DECAY = Parameter(
     "weight_decay",
     "float",
@@ -177,15 +189,7 @@ TRAINED = (
         'Iterations of ``"cg"`` or ``"lbfgs"`` on each batch.',
         partial(checks.check_whole, at_least=1),
     ),
-    Parameter(
-        "patience",
-        "int | str",
-        "auto",
-        'int or "auto"',
-        """Stop after so many epochs without a lower validation error. ``"auto"``: half of
-        ``max_epochs``, at least 10.""",
-        partial(checks.check_whole_or_auto, at_least=1),
-    ),
+    PATIENCE,
     WEIGHT_DECAY,
     Parameter(
         "checkpoint",
@@ -244,8 +248,8 @@ ATTRIBUTES = (
     Attribute(
         "validation_error_",
         "float or None",
-        """Error on the held-out rows in the selected epoch, before the refit. Rows are weighted
-        by ``class_weight``.""",
+        """Error on the held-out rows, before they are learned from. Rows are weighted by
+        ``class_weight``. With Adam, they choose neither the epoch nor any setting.""",
     ),
     Attribute(
         "temperature_",
@@ -274,6 +278,11 @@ ATTRIBUTES = (
         more the map overfits.""",
     ),
     Attribute("n_iter_", "int", "The selected number of epochs."),
+    Attribute(
+        "interrupted_",
+        "bool",
+        "Whether Ctrl-C has ended the fit early: then the map is the best one until then.",
+    ),
     Attribute(
         "history_",
         "list of dict",

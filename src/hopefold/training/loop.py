@@ -26,6 +26,8 @@ class Run(NamedTuple):
 
     epochs: int
     history: list[Record]
+    #: Whether the run was interrupted, and ended early.
+    interrupted: bool = False
 
     @property
     def kept(self) -> Record:
@@ -111,6 +113,7 @@ class Descent:
         self._first = math.nan
         self._begin_epoch()
         self.history: list[Record] = []
+        self._interrupted = False
 
     def run(self, progress: Progress, checkpoint: Checkpoint | None = None) -> None:
         """Run all epochs; one that diverges is undone and repeated with a smaller learning rate."""
@@ -130,6 +133,12 @@ class Descent:
                 )
                 good = self.state()
                 continue
+            except KeyboardInterrupt:
+                if not (self.history and self._settings.keeps_interrupted):
+                    raise
+                self.restore_state(good)
+                self._interrupted = True
+                break
             progress.advance(record)
             good = self.state()
             if checkpoint is not None:
@@ -140,14 +149,14 @@ class Descent:
     def end(self) -> Run:
         """Set the parameters to the best ones, and return the result."""
         kept, settings = len(self.history), self._settings
-        if self._chooses:
+        if self._chooses or (self._interrupted and self._best.epoch):
             kept = self._best.epoch
             self._best.restore()
         if (loss_now := self.history[kept - 1]["loss"]) > 10 * (self._first + 1):
             raise _diverged(
                 f"the loss rose from {self._first:.3g} to {loss_now:.3g}", kept, settings
             )
-        return Run(kept, self.history)
+        return Run(kept, self.history, self._interrupted)
 
     def state(self, *, over: bool = False) -> State:
         """Return everything that is needed to resume from here."""
@@ -229,8 +238,7 @@ class Descent:
         if self._misclassified is not None:
             wrong = self._misclassified()
             record["validation_error"] = _finite(float(wrong.mean()), epoch, settings)
-            if self._chooses:
-                self._best.offer(epoch, wrong)
+            self._best.offer(epoch, wrong)
         self.history.append(record)
         self._begin_epoch()
         return record

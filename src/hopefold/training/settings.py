@@ -25,3 +25,5 @@ class Training:
     constant_progress: float | None = None
     #: Whether an epoch that diverges is repeated with a smaller learning rate.
     recovers: bool = True
+    #: Whether a run that is interrupted (Ctrl-C) after an epoch ends with the best map so far.
+    keeps_interrupted: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
     from hopefold.data.tables import Table
+
+
+#: The exit status of a fit that Ctrl-C has ended early, with the best map so far.
+INTERRUPTED = 130
 
 
 @options.with_parameters
@@ -83,6 +88,8 @@ def fit(
         Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model has been written
     shown.print_summary(model, table, str(data), seconds)
     shown.print_line(f"wrote {output} ({outputs.size(output)})")
+    if model.interrupted_:
+        sys.exit(INTERRUPTED)
 
 
 def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> None:

@@ -78,6 +78,8 @@ def _facts(manifest: dict[str, Any], tensors: dict[str, Any]) -> dict[str, str]:
 def _measures(manifest: dict[str, Any]) -> dict[str, str]:
     """Return the errors, and what else was measured in the fit."""
     rows = {}
+    if manifest.get("interrupted"):
+        rows["interrupted"] = "the fit was stopped early: this is the best map until then"
     for name in ("validation_error", "train_error"):
         error = manifest.get(name)
         if error is not None:
