@@ -36,6 +36,7 @@ TRACEBACK = "HOPEFOLD_TRACEBACK"
 
 OWN_WARNINGS = (
     errors.ChanceWarning,
+    errors.InterruptedWarning,
     errors.RareClassWarning,
     errors.NoValidationWarning,
     errors.SmallerStepWarning,
