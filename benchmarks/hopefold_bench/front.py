@@ -34,6 +34,9 @@ WARM_UP = 200
 #: Methods of other packages, by the name in the records.
 OTHERS = ("UMAP", "LDA", "logistic regression", "LightGBM", "5-NN")
 
+#: The most rows that UMAP is given: half a million take it most of an hour.
+MOST_FOR_UMAP = 100_000
+
 #: The defaults, and the efforts beside them.
 DEFAULT = "SHOPE"
 OURS = (DEFAULT, 'SHOPE {"effort": "fast"}', 'SHOPE {"effort": "best"}', 'SHOPE {"n_units": 200}')
@@ -137,6 +140,8 @@ def run_one(data: str, split: int, methods: Sequence[str], *, final: bool) -> No
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     splits = FRONT_SETS[data].split(data, split, final=final)
+    if len(splits.y) > MOST_FOR_UMAP:
+        methods = [name for name in methods if name != "UMAP"]
     if "UMAP" in methods:
         random = np.random.RandomState(0)
         warm = make_method("UMAP", 0).fit(random.rand(WARM_UP, 5), random.randint(2, size=WARM_UP))
