@@ -62,6 +62,14 @@ def check_number(name: str, value: Any, low: float, high: float, *, open_low: bo
         raise InvalidParameter(f"{name}={value!r}: give a number {bounds}{below}.")
 
 
+def check_number_or_none(
+    name: str, value: Any, low: float, high: float, *, open_low: bool = False
+) -> None:
+    """A number between two others, or None."""
+    if value is not None:
+        check_number(name, value, low, high, open_low=open_low)
+
+
 def check_number_or_auto(
     name: str, value: Any, low: float, high: float, *, open_low: bool = False
 ) -> None:

@@ -95,6 +95,10 @@ class InterruptedWarning(UserWarning):
     """The fit was interrupted, and returns the best map so far."""
 
 
+class TimeLimitWarning(UserWarning):
+    """The fit has ended early, as its time limit asks."""
+
+
 class NoValidationWarning(UserWarning):
     """There are too few rows to hold any out, so there is no validation error."""
 

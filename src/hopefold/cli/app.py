@@ -37,6 +37,7 @@ TRACEBACK = "HOPEFOLD_TRACEBACK"
 OWN_WARNINGS = (
     errors.ChanceWarning,
     errors.InterruptedWarning,
+    errors.TimeLimitWarning,
     errors.RareClassWarning,
     errors.NoValidationWarning,
     errors.SmallerStepWarning,

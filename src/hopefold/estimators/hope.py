@@ -94,6 +94,10 @@ class HOPE(HighOrderEmbedding):
         same fit resumes from this file and ends with the same weights.
     checkpoint_minutes : float, default=5.0
         After so many minutes, the checkpoint is also written in the middle of an epoch.
+    time_limit : float or None, default=None
+        Seconds that the fit may take, comparisons and the last stretch included. A fit that needs
+        longer anneals its learning rate within the limit, ends with the map that it has, and warns
+        (``TimeLimitWarning``). Such a fit is not repeated bit for bit.
     effort : {"fast", "balanced", "best"}, default="balanced"
         How much time to spend. ``"fast"``: a third of the epochs; with labels, also half of the
         widths, and no comparison of columns and settings. ``"best"``: three times as many epochs;
@@ -253,6 +257,7 @@ class HOPE(HighOrderEmbedding):
     weight_decay: float | str = "auto"
     checkpoint: Any = None
     checkpoint_minutes: float = 5.0
+    time_limit: float | None = None
     effort: str = "balanced"
     select_columns: str | bool = "auto"
     objective: str = "collapse"

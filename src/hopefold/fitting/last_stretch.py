@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hopefold.errors import Diverged, InterruptedWarning, warn
+from hopefold.errors import Diverged, InterruptedWarning, TimeLimitWarning, warn
 from hopefold.fitting.build import Method
 from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan_values import Plan, Request
@@ -47,6 +47,7 @@ def learn_the_rest(
     task: Task,
     everything: ndarray,
     generator: torch.Generator,
+    time_spent: Callable[[], float] | None,
 ) -> None:
     """Go on from all rows in a short last stretch, held-out rows among them.
 
@@ -79,6 +80,7 @@ def learn_the_rest(
                 bar,
                 shuffle=shuffle,
                 checkpoint=task.checkpoint,
+                time_spent=time_spent,
             )
     except (Diverged, KeyboardInterrupt) as error:
         objective.restore(before)
@@ -93,12 +95,18 @@ def learn_the_rest(
         objective.restore(before)
 
 
-def warn_of_interruption(run: Run, max_epochs: int) -> None:
-    """Warn that the map is that of an interrupted run."""
-    error = run.kept.get("validation_error")
+def warn_of_early_end(run: Run, plan: Plan) -> None:
+    """Warn if the map is that of a run that was interrupted, or that has run out of time."""
+    n_epochs, error = len(run.history), run.kept.get("validation_error")
+    if n_epochs == plan.max_epochs or not (run.interrupted or plan.patience is None):
+        return
+    why, kind = "was interrupted", InterruptedWarning if run.interrupted else TimeLimitWarning
+    if not run.interrupted:
+        why = "has used up its time_limit"
     found = "" if error is None else f", whose held-out error is {error:.1%}"
     warn(
-        f"the fit was interrupted after epoch {len(run.history)} of {max_epochs}: it returns the "
-        f"map of epoch {run.epochs}{found}. Fit again for a better one.",
-        InterruptedWarning,
+        f"the fit {why} after epoch {n_epochs} of {plan.max_epochs}: it returns the map of epoch "
+        f"{run.epochs}{found}. Fit again{'' if run.interrupted else ' without it'} for a better "
+        "one.",
+        kind,
     )

@@ -11,7 +11,7 @@ a handful matters: it memorizes its rows before it finds a product of two column
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,8 +88,10 @@ class Selection:
         training: Int[ndarray, " t"],
         random: np.random.RandomState,
         small_factors: int,
+        time_spent: Callable[[], float] | None,
     ) -> None:
         self._runs, self._small_factors = runs, small_factors
+        self._time_spent = time_spent or (lambda: 0.0)
         self._small: Candidate | None = None
         rows = training
         if len(rows) > MOST_ROWS:
@@ -112,7 +114,7 @@ class Selection:
             path.append(self._learn_small(path[-1].task.with_columns(kept)))
             if path[-1].losses.mean() < best.losses.mean():
                 best = path[-1]
-            if worse_by(path[-1], best) > MUCH_WORSE:
+            if worse_by(path[-1], best) > MUCH_WORSE or self._time_spent() >= 1:
                 break
         if worse_by(path[0], best) < BETTER:
             return task
@@ -134,7 +136,7 @@ class Selection:
             if worse_by(usual, candidate) > BETTER:
                 usual, best, chosen = candidate, candidate, dict(one_layer)
         decided = dict(chosen)
-        for decay in decays:
+        for decay in decays if self._time_spent() < 1 else ():
             tried = {**decided, "weight_decay": (decay, "a lower loss on compared rows")}
             candidate = self._learn(task, tried)
             if candidate.losses.mean() >= best.losses.mean():

@@ -8,8 +8,7 @@ Losses and maps know nothing of it.
 from __future__ import annotations
 
 import copy
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from hopefold.errors import InvalidParameter, NoValidationWarning, warn
 from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
 from hopefold.fitting.build import Method, Start, build, learned_so_far
 from hopefold.fitting.chance import warn_of_chance
+from hopefold.fitting.fit_identity import identify
 from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import check_perplexity, find_landmarks
@@ -29,7 +29,7 @@ from hopefold.fitting.last_stretch import (
     GoingOn,
     goes_on,
     learn_the_rest,
-    warn_of_interruption,
+    warn_of_early_end,
 )
 from hopefold.fitting.memory import check_memory
 from hopefold.fitting.objective import Objective
@@ -39,7 +39,7 @@ from hopefold.fitting.request_checks import check_request
 from hopefold.fitting.selection import Selection
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
-from hopefold.specification import CHECKPOINT_PARAMETERS
+from hopefold.fitting.time_limit import FOR_COMPARISONS, FOR_THE_REST, FOR_THE_RUN, TimeLimit
 from hopefold.training.checkpoints import hold
 from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 #: The steps of `partial_fit` are as large as in the middle of a run: nobody knows the last one.
 MIDDLE = 0.5
 
-#: Rows by which the data of a checkpoint are recognized, in addition to the scale and all labels.
-SAMPLED_ROWS = 100
-
 
 class Trainer:
     """Learns a map as a user has asked for, by the rules of one method."""
@@ -64,12 +61,16 @@ class Trainer:
         self._request, self._method, self._verbose = request, method, verbose
         #: What held-out rows have decided.
         self._decided: Decided = {}
+        self._limit = TimeLimit(None)
+        #: How much of the time of the present run has passed.
+        self._time_spent: Callable[[], float] | None = None
 
     def fit(self, task: Task, random: np.random.RandomState) -> tuple[Learned, Task]:
         """Learn with some rows held out, to know the error; then, if asked, from all rows.
 
         The task that is returned has the columns that were learned from.
         """
+        self._limit = TimeLimit(self._request.parameters.get("time_limit"), task.sharding.group)
         with (
             torch.inference_mode(False),  # whatever the caller is in
             torch.enable_grad(),
@@ -122,8 +123,10 @@ class Trainer:
                     "fewer exemplars, or validation_fraction=0.",
                     NoValidationWarning,
                 )
+        self._time_spent = self._limit.portion(FOR_COMPARISONS)
         task = self._select(task, training, random)
         plan = self.plan(task, len(training))
+        self._time_spent = self._limit.portion(FOR_THE_RUN)
 
         def evaluate(learned: Learned) -> Learned:
             """What held-out rows tell of a map that has not learned from them."""
@@ -138,6 +141,7 @@ class Trainer:
             learned = self.run(plan, task, training, held_out, going_on=going_on)
         else:
             learned = evaluate(self.run(plan, task, training, held_out))
+            self._time_spent = self._limit.portion(FOR_THE_REST)
             if plan.refit and len(held_out) and not learned.run.interrupted:
                 learned = self._refit(task, everything, learned)
         if len(held_out):
@@ -151,7 +155,7 @@ class Trainer:
             return task
         plain = replace(task, checkpoint=None)  # what is compared is learned again in no time
         small_factors = self._request.defaults.small_factors
-        selection = Selection(self, plain, training, random, small_factors)
+        selection = Selection(self, plain, training, random, small_factors, self._time_spent)
         if compared.columns and task.rows.is_dense:
             plain = selection.choose_columns(plain)
         chosen = selection.choose_map(plain, compared.decays, compared.one_layer)
@@ -182,6 +186,7 @@ class Trainer:
         n_held_out = round(plan.validation_fraction * len(task.labels))
         held_out, training = np.split(random.permutation(len(task.labels)), [n_held_out])
         plan = self.plan(task, len(training))
+        self._time_spent = self._limit.portion(FOR_THE_RUN)
         learned = self.run(plan, task, np.sort(training), held_out[:0])
         trusted = trust_held_out(plan, task, learned.map, held_out)
         return replace(learned, trustworthiness=trusted)
@@ -214,7 +219,10 @@ class Trainer:
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
         keeps = not stage and task.checkpoint is None and task.sharding.group.size == 1
         settings = replace(plan.training(), keeps_interrupted=keeps)
-        return self._descend(method, task, training, held_out, title, settings, going_on)
+        learned = self._descend(method, task, training, held_out, title, settings, going_on)
+        if not stage:
+            warn_of_early_end(learned.run, plan)
+        return learned
 
     def make_method(self, plan: Plan) -> Method:
         """The method under a plan."""
@@ -246,16 +254,16 @@ class Trainer:
                 misclassified=objective.validation_on(held_out, random) if len(held_out) else None,
                 shuffle=partial(task.rows.shuffle, objective.rows),
                 checkpoint=task.checkpoint,
+                time_spent=self._time_spent,
             )
         learned = learned_so_far(method, task, objective, run)
-        if run.interrupted:
-            warn_of_interruption(run, plan.max_epochs)
         if going_on is None:
             return learned
         evaluated = going_on.evaluate(learned)
         if run.interrupted:
             return evaluated
-        learn_the_rest(objective, method, task, going_on.rows, generator)
+        time_spent = self._limit.portion(FOR_THE_REST)
+        learn_the_rest(objective, method, task, going_on.rows, generator, time_spent)
         return evaluated.with_map_of(learned_so_far(method, task, objective, run))
 
     # -- what is compared on held-out rows --------------------------------------------------------
@@ -336,24 +344,10 @@ class Trainer:
             return
         unseeded, group = asked["random_state"] is None, task.sharding.group
         seed = random.randint(2**31) if unseeded else 0
-        identity, minutes = self._identity(task), asked["checkpoint_minutes"]
+        identity, minutes = identify(self._request, task), asked["checkpoint_minutes"]
         with hold(asked["checkpoint"], identity, seed, minutes, group, anew=unseeded) as checkpoint:
             if unseeded:  # the seed of the fit that resumes here
                 random = np.random.RandomState(checkpoint.seed)
                 task = replace(task, seed=random.randint(2**31))
             yield replace(task, checkpoint=checkpoint), random
             checkpoint.finish()
-
-    def _identity(self, task: Task) -> str:
-        """What two fits share whose checkpoints may be exchanged: settings, rows and labels."""
-        apart = (*CHECKPOINT_PARAMETERS, "verbose", "device", "random_state")
-        asked = self._request.parameters
-        settings = {name: asked[name] for name in sorted(asked) if name not in apart}
-        seed = None if asked["random_state"] is None else task.seed
-        digest = hashlib.sha256(repr((self._request.method, settings, seed, task.classes)).encode())
-        n_rows = len(task.labels)
-        sample = task.rows.fetch(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS)).astype(int))
-        arrays = (task.labels, task.class_weights, task.scale.shift, task.scale.gain)
-        for array in (*arrays, sample.cpu().numpy()):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()

@@ -129,6 +129,16 @@ _CHANGED = (
 #: What HOPE and S-HOPE have and other methods do not.
 _ADDED = (
     Parameter(
+        "time_limit",
+        "float | None",
+        None,
+        "float or None",
+        """Seconds that the fit may take, comparisons and the last stretch included. A fit that
+        needs longer anneals its learning rate within the limit, ends with the map that it has, and
+        warns (``TimeLimitWarning``). Such a fit is not repeated bit for bit.""",
+        partial(checks.check_number_or_none, low=0, high=math.inf, open_low=True),
+    ),
+    Parameter(
         "effort",
         "str",
         "balanced",

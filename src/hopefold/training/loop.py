@@ -53,6 +53,7 @@ def minimize(
     shuffle: Callable[[torch.Generator], Tensor] | None = None,
     checkpoint: Checkpoint | None = None,
     optimizer: Optimizer | None = None,
+    time_spent: Callable[[], float] | None = None,
 ) -> Run:
     """Minimize the loss over shuffled mini-batches, and leave the best parameters in place.
 
@@ -63,14 +64,15 @@ def minimize(
     stops after so many epochs without improvement. Otherwise the last epoch is kept. ``shuffle``
     returns the order of the rows in an epoch; by default, a random permutation. A run that is in
     the ``checkpoint`` resumes from there, with bitwise the same result. Pass an ``optimizer`` to
-    continue with its state.
+    continue with its state. ``time_spent`` returns the share of the run's time that has passed: the
+    learning rate is annealed within that time, and the run ends with it.
     """
     if shuffle is None:
         shuffle = partial(_any_order, n_rows)
     if optimizer is None:
         optimizer = make_optimizer(groups, settings)
     descent = Descent(
-        loss_of, groups, n_rows, settings, generator, shuffle, misclassified, optimizer
+        loss_of, groups, n_rows, settings, generator, shuffle, misclassified, optimizer, time_spent
     )
     saved = checkpoint.next_run() if checkpoint else None
     if saved is not None:
@@ -101,7 +103,9 @@ class Descent:
         shuffle: Callable[[torch.Generator], Tensor],
         misclassified: Callable[[], np.ndarray] | None,
         optimizer: Optimizer,
+        time_spent: Callable[[], float] | None,
     ) -> None:
+        self._time_spent = time_spent or _no_limit
         self._loss_of, self._groups, self._n_rows = loss_of, groups, n_rows
         self._settings, self._generator = settings, generator
         self._shuffle, self._misclassified = shuffle, misclassified
@@ -210,15 +214,21 @@ class Descent:
         epochs, patience = len(self.history), self._settings.patience
         if self._chooses and patience is not None and epochs - self._best.improved_in >= patience:
             return epochs > 0
-        return epochs == self._settings.max_epochs
+        return epochs == self._settings.max_epochs or (epochs > 0 and self._time_spent() >= 1)
 
     def _epoch(self, checkpoint: Checkpoint | None) -> Record:
         epoch, settings, n_batches = len(self.history) + 1, self._settings, self._n_batches
         order = self._shuffle(self._generator)
         seeds = torch.randint(2**62, (n_batches,), generator=self._generator).tolist()
         batches = order.tensor_split(n_batches)
+        visited = sum(len(batch) for batch in batches[: self._batches])
         for number in range(self._batches, n_batches):
-            done = (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs
+            spent = self._time_spent()
+            if spent >= 1 and visited:
+                self._total.mul_(self._n_rows / visited)
+                break
+            visited += len(batches[number])
+            done = max(spent, (epoch - 1 + (number + 0.5) / n_batches) / settings.max_epochs)
             if settings.constant_progress is not None:
                 done = settings.constant_progress
             closure = partial(self._loss_of, batches[number], seeds[number], done)
@@ -242,6 +252,10 @@ class Descent:
         self.history.append(record)
         self._begin_epoch()
         return record
+
+
+def _no_limit() -> float:
+    return 0.0
 
 
 def _any_order(n_rows: int, generator: torch.Generator) -> Tensor:
