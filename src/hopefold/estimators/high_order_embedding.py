@@ -98,14 +98,15 @@ class HighOrderEmbedding(SupervisedEmbedding):
         record: dict[str, Any] = {"epoch": len(history) + 1}
         if not is_first:
             record["validation_error"] = self._error_on(task)
-        trainer = Trainer(request, self.method)
-        plan = trainer.plan(task)
+        sizes = {} if is_first else self.method.sizes_of(self.map_.state_dict())
+        trainer = Trainer(request, self.method, decided=sizes)
+        method = self.method(trainer.plan(task))
         if is_first:
-            state = IncrementalState.start(self.method(plan), task)
+            state = IncrementalState.start(method, task)
         elif state is None or state.published is not self.map_:
             labels = np.searchsorted(self.classes_, self.reference_labels_)
             exemplars = self.scale_.apply(self.exemplars_)
-            state = IncrementalState.of_model(plan, task, self.map_, exemplars, labels)
+            state = IncrementalState.of_model(method, task, self.map_, exemplars, labels)
         wrong = (
             "the map diverged on these rows, so they are not learned from: look for outliers "
             "among them, or lower learning_rate."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,10 +38,12 @@ class IncrementalState:
 
     @classmethod
     def of_model(
-        cls, plan: Plan, task: Task, map_: nn.Module, exemplars: ndarray, labels: ndarray
+        cls, method: Method, task: Task, map_: nn.Module, exemplars: ndarray, labels: ndarray
     ) -> IncrementalState:
-        """From a fitted or loaded model on."""
-        return cls(plan, task, copy.deepcopy(map_), exemplars, labels)
+        """From a fitted or loaded model on, with the dropout of the plan."""
+        same = method.make_map(task.rows.n_features)
+        same.load_state_dict(map_.state_dict())
+        return cls(method.plan, task, same, exemplars, labels)
 
     @classmethod
     def start(cls, method: Method, task: Task) -> IncrementalState:

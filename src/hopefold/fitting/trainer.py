@@ -57,10 +57,17 @@ MIDDLE = 0.5
 class Trainer:
     """Learns a map as a user has asked for, by the rules of one method."""
 
-    def __init__(self, request: Request, method: type[Method], *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        request: Request,
+        method: type[Method],
+        *,
+        verbose: bool = False,
+        decided: Decided | None = None,
+    ) -> None:
         self._request, self._method, self._verbose = request, method, verbose
-        #: What held-out rows have decided.
-        self._decided: Decided = {}
+        #: What held-out rows, or an earlier fit, have decided.
+        self._decided: Decided = decided or {}
         self._limit = TimeLimit(None)
         #: How much of the time of the present run has passed.
         self._time_spent: Callable[[], float] | None = None
