@@ -37,7 +37,7 @@ N_SPLITS = {"usps": 2, "mnist": 1}
 ONE_LAYER = {"S-HOPE": {"n_units": 600}}
 
 #: Sizes are compared without the options that make a fit several times as long.
-FAST: dict[str, float] = {"refit": False, "adversarial": 0.0}
+FAST: dict[str, float] = {"refit": False, "adversarial": 0.0, "weight_decay": 0.0}
 
 LETTERS = {"order": "O, order", "n_factors": "F, factors", "n_units": "m, sigmoid units"}
 

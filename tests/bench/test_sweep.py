@@ -125,7 +125,7 @@ def test_the_sweep_goes_on_where_it_was_in_a_folder_of_its_own(
     first = CliRunner().invoke(command.app, arguments)
     assert first.exit_code == 1
     assert first.output.startswith("26 of 26 runs to do, 1 at a time\n")
-    failed = "adversarial=0.0, n_factors=400 on digits, validation, split 0: failed: enough"
+    failed = "weight_decay=0.0, n_factors=400 on digits, validation, split 0: failed: enough"
     assert failed in first.output
     ran.clear()
     second = CliRunner().invoke(command.app, arguments)
