@@ -50,8 +50,8 @@ BETTER, MUCH_WORSE, AS_GOOD = 2.0, 4.0, 0.5
 #: The same for weight decay, which costs little where it is not needed.
 BETTER_DECAY = 1.0
 
-#: The share of the epochs in a comparison of settings.
-COMPARED_EPOCHS = 2 / 3
+#: The share of the epochs in a comparison of settings, and how many times larger its batches are.
+COMPARED_EPOCHS, LARGER_BATCHES = 2 / 3, 2
 
 #: Rows over which the gradient of the points is averaged.
 GRADIENT_ROWS = 2_000
@@ -130,6 +130,8 @@ class Selection:
         weight decay is tried only if the one before it has lowered the loss.
         """
         chosen: dict[str, tuple[Any, str]] = {}
+        if not decays and not (one_layer and self._small):
+            return chosen
         usual = best = self._learn(task, chosen)
         if one_layer and self._small and worse_by(usual, self._small) > BETTER:
             candidate = self._learn(task, one_layer)
@@ -160,7 +162,9 @@ class Selection:
         plan = self._runs.plan(task, len(self._learning), **decided)
         if "max_epochs" not in decided:
             epochs = max(1, round(COMPARED_EPOCHS * plan.max_epochs)), "a comparison"
-            plan = self._runs.plan(task, len(self._learning), **decided, max_epochs=epochs)
+            decided = {**decided, "max_epochs": epochs}
+        decided = {"batch_size": (LARGER_BATCHES * plan.batch_size, "a comparison"), **decided}
+        plan = self._runs.plan(task, len(self._learning), **decided)
         nothing = self._learning[:0]
         learned = self._runs.run(plan, task, self._learning, nothing, stage=", comparison")
         return Candidate(task, learned, log_losses(learned, task, self._comparing))
