@@ -44,9 +44,10 @@ class Comparisons:
 
 
 def comparisons(request: Request, facts: Facts) -> Comparisons:
-    """What there is to compare. Nothing for pixels, which all matter, nor for few rows."""
+    """What there is to compare. Nothing for pixels and sparse rows, nor for few rows."""
     asked, n_rows = request.parameters, facts.n_training
-    if facts.has_pixels or n_rows < FEWEST_ROWS or not request.defaults.is_high_order:
+    plain = not (facts.has_pixels or facts.is_sparse)
+    if not plain or n_rows < FEWEST_ROWS or not request.defaults.is_high_order:
         return Comparisons(False, (), None)
     plan = resolve(request, facts)
     if (

@@ -28,6 +28,10 @@ MANY_CLASSES, MOST_FOR_CLASSES = 10, 3
 #: share of the epochs that remains, as each takes twice as long; and the share of pixels dropped.
 RADIUS, EPOCHS_LEFT, PIXEL_DROPOUT = 0.15, 2 / 3, 0.1
 
+#: For sparse rows: the share of the features dropped, the share of the epochs, and how many times
+#: larger the step is. Few features of a row differ from 0, so each is learned from few rows.
+SPARSE_DROPOUT, SPARSE_EPOCHS, SPARSE_RATE = 0.5, 1 / 3, 2.0
+
 #: Share of polynomial units that are dropped in training where there are few columns.
 DROPOUT = 0.1
 
@@ -43,13 +47,17 @@ def batch_size(n_rows: int) -> int:
     return min(max(n_rows // BATCHES, SMALLEST), LARGEST)
 
 
-def epochs(n_rows: int, n_classes: int, effort: str, *, adversarial: bool = False) -> int:
+def epochs(
+    n_rows: int, n_classes: int, effort: str, *, adversarial: bool = False, sparse: bool = False
+) -> int:
     """The number of passes over the rows: row visits grow more slowly than the rows."""
     passes = max(FEWEST_EPOCHS, EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
     crowded = min(max(1, n_classes / MANY_CLASSES), MOST_FOR_CLASSES)
-    return round(EFFORTS[effort][1] * crowded * (EPOCHS_LEFT if adversarial else 1) * passes)
+    share = (EPOCHS_LEFT if adversarial else 1) * (SPARSE_EPOCHS if sparse else 1)
+    return round(EFFORTS[effort][1] * crowded * share * passes)
 
 
-def learning_rate(n_factors: int) -> float:
+def learning_rate(n_factors: int, *, sparse: bool = False) -> float:
     """The largest step for layers of so many polynomial units, the narrowest of them."""
-    return float(LEARNING_RATE * max(1.0, NARROW / n_factors) ** (1 / 3))
+    rate = LEARNING_RATE * (SPARSE_RATE if sparse else 1)
+    return float(rate * max(1.0, NARROW / n_factors) ** (1 / 3))

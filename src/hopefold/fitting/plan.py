@@ -141,6 +141,8 @@ def _decide_dropout(draft: Draft) -> None:
         draft.auto("dropout", labeled.DROPOUT if few_columns else 0.0, why)
         if facts.has_pixels:
             draft.auto("input_dropout", labeled.PIXEL_DROPOUT, "features are pixels")
+        if facts.is_sparse:
+            draft.auto("input_dropout", labeled.SPARSE_DROPOUT, "rows are sparse")
     inputs = INPUT_DROPOUT * min(1, facts.n_columns / MANY_FEATURES)
     distorted = draft.values["augment"] is not None
     why = "images are distorted instead" if distorted else f"{facts.n_columns:,} features vary"
@@ -192,13 +194,18 @@ def _decide_schedule(draft: Draft) -> None:
     if draft.has_short_schedule:
         rows = f"{facts.n_training:,} rows to learn from"
         draft.auto("batch_size", labeled.batch_size(facts.n_training), rows)
-        adversarial = bool(values["adversarial"])
+        sparse, adversarial = facts.is_sparse, bool(values["adversarial"])
         epochs = labeled.epochs(
-            facts.n_training, facts.n_classes, draft.effort, adversarial=adversarial
+            facts.n_training,
+            facts.n_classes,
+            draft.effort,
+            adversarial=adversarial,
+            sparse=sparse,
         )
-        draft.auto("max_epochs", epochs, rows)
+        draft.auto("max_epochs", epochs, f"{rows}{', sparse ones' * sparse}")
         narrowest = min(draft.values["n_factors"])
-        draft.auto("learning_rate", labeled.learning_rate(narrowest), f"{narrowest} factors")
+        rate = labeled.learning_rate(narrowest, sparse=sparse)
+        draft.auto("learning_rate", rate, f"{narrowest} factors{', sparse rows' * sparse}")
     draft.auto("batch_size", _batch_size(draft), f"{facts.n_training:,} rows to learn from")
     epochs, why = _epochs(draft)
     draft.auto("max_epochs", epochs, why)

@@ -50,6 +50,9 @@ BETTER, MUCH_WORSE, AS_GOOD = 2.0, 4.0, 0.5
 #: The same for weight decay, which costs little where it is not needed.
 BETTER_DECAY = 1.0
 
+#: The log-loss, in nats, below which labels are not noisy, so that no decay can pay.
+CLEAR = 0.1
+
 #: The share of the epochs in a comparison of settings, and how many times larger its batches are.
 COMPARED_EPOCHS, LARGER_BATCHES = 2 / 3, 2
 
@@ -127,7 +130,8 @@ class Selection:
         """Which settings are better than the usual ones by more than chance; {}: none.
 
         One layer is tried where a small map of one layer is better than the usual map. A larger
-        weight decay is tried only if the one before it has lowered the loss.
+        weight decay is tried only if the one before it has lowered the loss; none where labels are
+        clear.
         """
         chosen: dict[str, tuple[Any, str]] = {}
         if not decays and not (one_layer and self._small):
@@ -138,7 +142,8 @@ class Selection:
             if worse_by(usual, candidate) > BETTER:
                 usual, best, chosen = candidate, candidate, dict(one_layer)
         decided = dict(chosen)
-        for decay in decays if self._time_spent() < 1 else ():
+        noisy = usual.losses.mean() > CLEAR
+        for decay in decays if noisy and self._time_spent() < 1 else ():
             tried = {**decided, "weight_decay": (decay, "a lower loss on compared rows")}
             candidate = self._learn(task, tried)
             if candidate.losses.mean() >= best.losses.mean():
