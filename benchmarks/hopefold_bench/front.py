@@ -124,7 +124,7 @@ def measure(data: str, split: int, name: str, *, final: bool, splits: Splits) ->
     if shares is not None:
         found = calibration(shares, splits.y_new, model.classes_)
         line["calibration_error"] = found.error
-    for attribute in ("validation_error_", "train_error_", "n_iter_"):
+    for attribute in ("validation_error_", "n_held_out_", "train_error_", "n_iter_"):
         value = getattr(model, attribute, None)
         if isinstance(value, int | float):
             line[attribute.rstrip("_")] = value

@@ -167,5 +167,8 @@ FRONT_SETS: dict[str, FrontSet] = {
     **{name: FrontSet(partial(_small, name), False) for name in ("circles", "quantiles")},
     "kept wide": FrontSet(lambda seed: make_wide(1_200, 3_000, seed), False),
     "kept products": FrontSet(make_products, False),
+    "kept flipped 10 %": FrontSet(partial(make_flipped, 0.1), False),
+    "kept flipped 25 %": FrontSet(partial(make_flipped, 0.25), False),
+    "kept triple": FrontSet(make_triple, False),
     "kept large": FrontSet(make_large, False, test=0.1),
 }

@@ -77,3 +77,24 @@ def test_the_table_compares_the_defaults_with_the_others(tmp_path):
     assert "UMAP: lower or equal error on 1 of 2 sets" in table
     assert "blobs (9.0 s, not 2.0 s)" in table
     assert front_table(tmp_path, "validation") == "not run yet"
+
+
+def test_the_table_says_whether_reported_errors_and_probabilities_come_true(tmp_path):
+    common = {"split": 0, "part": "test", "n_train": 300, "n_columns": 2, "method": "SHOPE"}
+    for data, reported, true, off in (("moons", 0.1, 0.1, 0.01), ("blobs", 0.1, 0.3, 0.03)):
+        line = {"data": data, "error": true, "validation_error": reported, "n_held_out": 100}
+        line |= {"n_new": 1_000, "calibration_error": off, "cpu_seconds": 1.0}
+        append(front.front_file(tmp_path), json.dumps(common | line))
+    table = front_table(tmp_path, "test")
+    assert "2 fits of S-HOPE and HOPE on 2 sets: within two standard errors in 50.0%" in table
+    assert "the mean difference is -10.00 ± 10.00 points" in table
+    assert "0.020 on average, at most 0.030 (blobs)" in table
+
+
+def test_errors_that_are_significantly_higher_are_named(tmp_path):
+    common = {"split": 0, "part": "test", "n_new": 500, "n_train": 9, "n_columns": 2}
+    for data, ours, theirs in (("moons", 0.20, 0.10), ("blobs", 0.12, 0.10)):
+        for method, error in (("SHOPE", ours), ("LDA", theirs)):
+            line = {"data": data, "method": method, "error": error, "cpu_seconds": 0.1}
+            append(front.front_file(tmp_path), json.dumps(common | line))
+    assert "significantly higher on 1: moons." in front_table(tmp_path, "test")

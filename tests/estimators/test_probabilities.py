@@ -97,7 +97,7 @@ def test_the_weights_do_not_depend_on_the_calibration(monkeypatch):
 
 def test_too_few_held_out_rows_leave_the_temperature_at_one():
     for n_rows, tempered in ((190, False), (200, True)):
-        model = HOPE(**QUICK).fit(*weak_table(n_rows, 0))
+        model = HOPE(**QUICK, validation_fraction=0.1).fit(*weak_table(n_rows, 0))
         assert (model.temperature_ != 1) == tempered
         assert model.calibration_error_ is not None
     model = HOPE(validation_fraction=0, **QUICK).fit(*weak_table(300, 0))

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from hopefold import HOPE, SHOPE
 from hopefold.fitting import last_stretch
 
-QUICK = {"max_epochs": 10, "random_state": 0, "n_factors": 16}
+QUICK = {"max_epochs": 10, "random_state": 0, "n_factors": 16, "validation_fraction": 0.1}
 
 
 @pytest.mark.parametrize("model", [HOPE(**QUICK), SHOPE(**QUICK), SHOPE(**QUICK, n_units=20)])

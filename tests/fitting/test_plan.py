@@ -49,7 +49,7 @@ def test_what_the_user_has_set_is_kept_and_called_given():
     assert plan.n_factors == (30, 20)
     given = ("batch_size", "n_units", "learning_rate")
     assert {plan.reasons[name] for name in given} == {"given"}
-    assert plan.reasons["refit"] == plan.reasons["validation_fraction"] == "default"
+    assert plan.reasons["refit"] == plan.reasons["scale"] == "default"
 
 
 def test_a_plan_cannot_be_changed():
@@ -169,5 +169,6 @@ def test_the_plan_of_a_fit_is_that_of_its_refit(three_blobs):
 
 
 def test_the_plan_of_a_fit_that_goes_on_from_all_rows_is_that_of_its_first_run(three_blobs):
-    model = SHOPE(max_epochs=3, random_state=0, n_factors=8, n_units=8).fit(*three_blobs)
+    quick = {"max_epochs": 3, "random_state": 0, "n_factors": 8, "n_units": 8}
+    model = SHOPE(**quick, validation_fraction=0.1).fit(*three_blobs)
     assert model.plan_.reasons["batch_size"] == "81 rows to learn from"

@@ -122,6 +122,9 @@ class ParametricTSNE(SupervisedEmbedding):
     validation_error_ : float or None
         Error on the held-out rows, before they are learned from. Rows are weighted by
         ``class_weight``. With Adam, they choose neither the epoch nor any setting.
+    n_held_out_, validation_interval_ : int, (float, float) or None
+        The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
+        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if

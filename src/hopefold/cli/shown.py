@@ -39,6 +39,10 @@ def print_remark(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+#: An error whose confidence interval is wider was measured on too few rows.
+VAGUE = 0.2
+
+
 def percent(share: float) -> str:
     """Format an error: 2.35 %."""
     return f"{100 * share:.2f} %"
@@ -111,8 +115,6 @@ def without_controls(text: str) -> str:
 
 def print_summary(model: Any, data: Table | None, source: str, seconds: float) -> None:
     """Print what was learned, from which rows, and the errors."""
-    from hopefold.data.labels import is_marker
-
     n_rows, n_columns = model.n_rows_, model.n_features_in_
     print_line(
         f"{title_of(model)} of {source}: {n_rows:,} rows, {n_columns:,} "
@@ -123,11 +125,8 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
         rows |= _reading(data)
     if model.validation_error_ is not None:
         guessing = "" if data is None else f" (majority: {_majority_error(model, data)})"
-        which = "labeled rows" if is_marker(getattr(model, "missing_label", ())) else "rows"
-        rows["held-out error"] = (
-            f"{percent(model.validation_error_)}, on {100 * model.validation_fraction:g} % of the "
-            f"{which}{guessing}"
-        )
+        error, n_held_out = model.validation_error_, model.n_held_out_
+        rows["held-out error"] = held_out_text(error, n_held_out, model.n_rows_) + guessing
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
     if model.calibration_error_ is not None:
@@ -189,6 +188,20 @@ def loss_share(structure: float) -> str:
 def trustworthiness_text(trustworthiness: float) -> str:
     """Format the trustworthiness of the neighbors."""
     return f"{trustworthiness:.3f} of 1, on held-out rows"
+
+
+def held_out_text(error: float, n_held_out: int | None, n_rows: int | None) -> str:
+    """Format the error on held-out rows, with its confidence interval."""
+    from hopefold.fitting.chance import error_interval
+
+    if n_held_out is None:  # a model file of an earlier version
+        return percent(error)
+    low, high = error_interval(error, n_held_out)
+    where = f"on {n_held_out:,} rows"
+    if n_held_out == n_rows:
+        where = f"each of {n_rows:,} rows held out once"
+    vague = ": too few rows to tell" if high - low > VAGUE else ""
+    return f"{percent(error)}, between {100 * low:.1f} and {100 * high:.1f} %{vague}; {where}"
 
 
 def calibration_text(error: float) -> str:

@@ -31,7 +31,7 @@ from hopefold.errors import InvalidInput, InvalidParameter, MissingPackage
 from hopefold.estimators.fit_input import FitInput, file_texts, n_fill_bytes, read_fit_input
 from hopefold.estimators.rollback import unchanged_on_failure
 from hopefold.fitting.build import Method
-from hopefold.fitting.chance import warn_of_bad_refit
+from hopefold.fitting.chance import error_interval, warn_of_bad_refit
 from hopefold.fitting.held_out import training_error
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Facts, Plan, Request
@@ -121,8 +121,7 @@ class SupervisedEmbedding(
         self._publish(learned, task)
         errors = self.train_error_, self.validation_error_
         if learned.plan.refit and None not in errors:
-            n_held_out = learned.plan.validation_fraction * np.count_nonzero(given.labeled)
-            warn_of_bad_refit(*errors, n_held_out)
+            warn_of_bad_refit(*errors, learned.n_held_out)
         self.seen_: Any = given.sketch()
         self.n_rows_: int | None = len(task.labels)
         return self
@@ -248,6 +247,13 @@ class SupervisedEmbedding(
         return plot_model(self, self._embed(X), y)
 
     @property
+    def validation_interval_(self) -> tuple[float, float] | None:
+        """95 % confidence interval of ``validation_error_``; ``None`` without held-out rows."""
+        if self.validation_error_ is None or self.n_held_out_ is None:
+            return None
+        return error_interval(self.validation_error_, self.n_held_out_)
+
+    @property
     def exemplar_embedding_(self) -> Any:
         """Where the exemplars lie in the map; ``None`` if there are none."""
         return None if self.exemplars_ is None else self.reference_embedding_
@@ -337,6 +343,7 @@ class SupervisedEmbedding(
         self.n_iter_, self.history_ = learned.run.epochs, learned.run.history
         self.interrupted_ = learned.run.interrupted
         self.validation_error_ = learned.run.kept.get("validation_error")
+        self.n_held_out_: int | None = learned.n_held_out or None
         self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness
         self.temperature_ = learned.temperature

@@ -118,7 +118,12 @@ class HighOrderEmbedding(SupervisedEmbedding):
         if not state.is_finite():
             raise Diverged(wrong)
         history.append(record | {"loss": learned.run.kept["loss"]})
-        learned = replace(learned, run=Run(len(history), history), temperature=self.temperature_)
+        learned = replace(
+            learned,
+            run=Run(len(history), history),
+            temperature=self.temperature_,
+            n_held_out=0 if is_first else len(task.labels),
+        )
         self._publish(learned, task)
         state.published, self._incremental = self.map_, state
         self.seen_ = sketch(X, None if is_first else self.seen_)

@@ -36,10 +36,12 @@ class HOPE(HighOrderEmbedding):
         ``None``: the map is learned on pairs, and the references are all embedded training rows.
     n_exemplars : int, default=2
         Exemplars per class. A class with fewer rows gets one exemplar per row.
-    validation_fraction : float, default=0.1
+    validation_fraction : float or "auto", default="auto"
         Fraction of the rows that is held out, stratified by class. The error on these rows is
-        reported. A method that learns in epochs keeps the last epoch whose error is not
-        significantly above the lowest one. 0 turns validation off.
+        reported. ``"auto"``: 0.1. For fewer than 300 rows with labels, cross-fitting: each row is
+        held out once, in 3 to 10 folds, ``validation_error_`` is the error on all of them, and the
+        map is then learned from all rows by the same plan (with Adam, and unless ``refit``,
+        ``patience``, ``structure`` or ``max_bytes`` say otherwise). 0 turns validation off.
     refit : bool, default=True
         After validation, learn from all rows. With Adam and joint exemplars, the fit goes on for a
         fifth of the epochs with a third of the learning rate, and keeps the map as it was evaluated
@@ -179,6 +181,9 @@ class HOPE(HighOrderEmbedding):
     validation_error_ : float or None
         Error on the held-out rows, before they are learned from. Rows are weighted by
         ``class_weight``. With Adam, they choose neither the epoch nor any setting.
+    n_held_out_, validation_interval_ : int, (float, float) or None
+        The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
+        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if
@@ -240,7 +245,7 @@ class HOPE(HighOrderEmbedding):
     tied: bool = False
     exemplars: str | None = "joint"
     n_exemplars: int = 2
-    validation_fraction: float = 0.1
+    validation_fraction: float | str = "auto"
     refit: bool = True
     scale: str | None = "auto"
     n_neighbors: int | str = "auto"

@@ -207,7 +207,7 @@ def permutation_test(
             f"{model!r} is not a hopefold estimator, which holds rows out: give one of "
             "them, or use scikit-learn's permutation_test_score."
         )
-    if not model.validation_fraction > 0:
+    if model.validation_fraction == 0:
         raise InvalidParameter(
             "the test compares held-out errors, but validation_fraction=0: set it, e.g. to 0.1."
         )
@@ -221,7 +221,8 @@ def permutation_test(
 
 
 def _held_out_error(model: SupervisedEmbedding, X: ndarray, y: ndarray) -> float:
-    error: float | None = clone(model).set_params(refit=False).fit(X, y).validation_error_
+    fast = {} if checks.is_auto(model.validation_fraction) else {"refit": False}
+    error: float | None = clone(model).set_params(**fast).fit(X, y).validation_error_
     if error is None:
         raise InvalidParameter("no row could be held out: give more rows, or fewer exemplars.")
     return error

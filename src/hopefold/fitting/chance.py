@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from scipy.special import bdtr
+from scipy.special import bdtr, betaincinv
 
-from hopefold.errors import ChanceWarning, warn
+from hopefold.errors import ChanceWarning, NoValidationWarning, warn
 
 if TYPE_CHECKING:
     from numpy import ndarray
 
 #: The significance level of the test.
 CHANCE = 0.001
+
+#: The confidence of the interval of an error.
+CONFIDENCE = 0.95
 
 
 def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
@@ -40,6 +43,24 @@ def warn_of_chance(error: float, shares: ndarray, n_held_out: int) -> None:
             "validation_fraction, or use hopefold.evaluation.permutation_test."
         )
     warn(message, ChanceWarning)
+
+
+def warn_of_no_validation() -> None:
+    """Warn that no error is known."""
+    warn(
+        "no row could be held out, so there is no validation error: give more rows, fewer "
+        "exemplars, or validation_fraction=0.",
+        NoValidationWarning,
+    )
+
+
+def error_interval(error: float, n_rows: int) -> tuple[float, float]:
+    """The 95 % confidence interval of an error on so many rows (Clopper and Pearson, 1934)."""
+    wrong = min(max(error * n_rows, 0.0), float(n_rows))
+    tail = (1 - CONFIDENCE) / 2
+    low = betaincinv(wrong, n_rows - wrong + 1, tail) if wrong > 0 else 0.0
+    high = betaincinv(wrong + 1, n_rows - wrong, 1 - tail) if wrong < n_rows else 1.0
+    return float(low), float(high)
 
 
 def warn_of_bad_refit(train_error: Any, validation_error: Any, n_held_out: float) -> None:

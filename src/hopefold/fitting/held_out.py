@@ -134,21 +134,38 @@ def calibrate(
 ) -> Learned:
     """The same with the temperature of its probabilities, and their calibration error.
 
-    Both are learned from the held-out rows, of which every process gets the same points. The
-    calibration error is cross-fitted: the rows are divided into two halves of the same classes, and
-    each is evaluated with the temperature of the other. Votes, which may be 0, are not tempered.
+    Both are learned from the held-out rows, of which every process gets the same points.
     """
     n_rows = min(len(held_out), max(FEWEST_ROWS, MOST_PROBABILITIES // task.n_classes))
     rows = held_out[np.linspace(0, len(held_out) - 1, n_rows).astype(int)]
-    labels, n_neighbors = task.labels[rows], learned.plan.n_neighbors
-    references, reference_labels = _references(learned, task, training)
+    shares = held_out_shares(learned, task, training, rows)
+    return learned if shares is None else with_temperature(learned, task, shares, rows)
+
+
+def held_out_shares(
+    learned: Learned, task: Task, training: Int[ndarray, " t"], rows: Int[ndarray, " h"]
+) -> Float[ndarray, "h classes"] | None:
+    """The class shares of rows that the map was not learned from; ``None`` if a point is none."""
+    references, labels = _references(learned, task, training)
     points = points_of(learned.plan, task, learned.map, rows)
     if not (np.isfinite(points).all() and np.isfinite(references).all()):
-        return learned
-    weights = task.class_weights[labels]
-    shares = class_shares(points, references, reference_labels, task.class_weights, n_neighbors)
-    temperature, probabilities = 1.0, shares
-    if n_neighbors is None and _can_learn_temperature(task, rows):
+        return None
+    votes = learned.plan.n_neighbors
+    return class_shares(points, references, labels, task.class_weights, votes)
+
+
+def with_temperature(
+    learned: Learned, task: Task, shares: Float[ndarray, "h classes"], rows: Int[ndarray, " h"]
+) -> Learned:
+    """The same with the temperature that suits these rows, and the calibration error there.
+
+    The calibration error is cross-fitted: the rows are divided into two halves of the same classes,
+    and each is evaluated with the temperature of the other. Votes, which may be 0, are not
+    tempered.
+    """
+    labels = task.labels[rows]
+    weights, temperature, probabilities = task.class_weights[labels], 1.0, shares
+    if learned.plan.n_neighbors is None and _can_learn_temperature(task, rows):
         temperature = fit_temperature(shares, labels, weights)
         places = np.argsort(labels, kind="stable")
         halves = places[::2], places[1::2]

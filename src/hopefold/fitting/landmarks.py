@@ -7,7 +7,7 @@ rows and not with their square.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,9 @@ from hopefold.errors import InvalidParameter
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
     from numpy import ndarray
+
+    from hopefold.fitting.plan_values import Plan
+    from hopefold.fitting.task import Task
 
 #: Rows that k-means sees.
 CLUSTERED_ROWS = 20_000
@@ -73,6 +76,27 @@ def find_landmarks(
 
     found = torch.from_numpy(rows.each(narrowness))
     return Landmarks(there.to(device), found)
+
+
+def with_landmarks(plan: Plan, task: Task, random: np.random.RandomState) -> Task:
+    """The task with the landmarks that rows are to stay near to, where the plan has any."""
+    n_rows = len(task.labels)
+    if plan.exemplars is None or (plan.exemplars == "kmeans" and task.is_labeled):
+        n_others = min(plan.batch_size, n_rows) - 1
+        check_perplexity(plan.perplexity, n_others, "the rows of a batch", "raise batch_size")
+        return task
+    n_landmarks = plan.n_landmarks
+    if n_landmarks > n_rows:
+        raise InvalidParameter(
+            f"n_landmarks={n_landmarks}, but there are {n_rows} rows: ask for fewer, or leave "
+            "it 'auto'."
+        )
+    remedy = "raise n_landmarks" if n_landmarks < n_rows else "give more rows"
+    check_perplexity(plan.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
+    device = torch.device(plan.device)
+    landmarks = find_landmarks(task.rows, n_landmarks, plan.perplexity, device, random)
+    task.sharding.group.broadcast([landmarks.centers, landmarks.precisions])
+    return replace(task, landmarks=landmarks)
 
 
 def _narrowness(x: Tensor, landmarks: Tensor, perplexity: float) -> ndarray:

@@ -13,11 +13,10 @@ from hopefold.fitting import labeled_defaults as labeled
 from hopefold.fitting.landmarks import NEAR
 from hopefold.fitting.layer_sizes import Layers, as_parameter
 from hopefold.fitting.plan_draft import SMALL, Draft
-from hopefold.fitting.plan_values import Facts, Plan, Request
+from hopefold.fitting.plan_values import MANY_FEATURES, Facts, Plan, Request
 
-#: The usual share of features that are dropped in training, and from how many features on: the more
-#: there are, the more of them others can stand in for.
-INPUT_DROPOUT, MANY_FEATURES = 0.25, 250
+#: The usual share of features that are dropped in training, where there are many.
+INPUT_DROPOUT = 0.25
 
 #: Fewer features are few: units are dropped, steps are larger, and rows are not perturbed, as that
 #: would move them to where others are, unless they are images.
@@ -53,6 +52,13 @@ BATCH_WITH_LANDMARKS = 64, 500
 #: Landmarks at most, and rows for each of them. Of few rows more are landmarks, `NEAR` times the
 #: perplexity: a row is to have neighbors among them, and others.
 LANDMARKS, ROWS_PER_LANDMARK = 1_000, 8
+
+#: The usual share of the rows that is held out.
+VALIDATION_FRACTION = 0.1
+
+#: Few rows are held out in folds, the more the fewer rows: all folds together take about as long as
+#: one fit of so many rows. The fewest folds, and the most.
+FOLDED, FEWEST_FOLDS, MOST_FOLDS = 600, 3, 10
 
 #: Rows up to which NCA takes scikit-learn's exact form, which compares all pairs in every step.
 EXACT_UP_TO = 2_000
@@ -141,7 +147,7 @@ def _decide_dropout(draft: Draft) -> None:
         draft.auto("dropout", labeled.DROPOUT if few_columns else 0.0, why)
         if facts.has_pixels:
             draft.auto("input_dropout", labeled.PIXEL_DROPOUT, "features are pixels")
-        if facts.is_sparse:
+        if facts.has_rare_features:
             draft.auto("input_dropout", labeled.SPARSE_DROPOUT, "rows are sparse")
     inputs = INPUT_DROPOUT * min(1, facts.n_columns / MANY_FEATURES)
     distorted = draft.values["augment"] is not None
@@ -194,7 +200,7 @@ def _decide_schedule(draft: Draft) -> None:
     if draft.has_short_schedule:
         rows = f"{facts.n_training:,} rows to learn from"
         draft.auto("batch_size", labeled.batch_size(facts.n_training), rows)
-        sparse, adversarial = facts.is_sparse, bool(values["adversarial"])
+        sparse, adversarial = facts.has_rare_features, bool(values["adversarial"])
         epochs = labeled.epochs(
             facts.n_training,
             facts.n_classes,
@@ -262,6 +268,11 @@ def _learning_rate(draft: Draft) -> tuple[float, str]:
 
 def _decide_evaluation(draft: Draft) -> None:
     facts, values = draft.facts, draft.values
+    if draft.defaults.is_high_order and draft.cross_fits:
+        n_folds = min(max(FOLDED // facts.n_rows, FEWEST_FOLDS), MOST_FOLDS)
+        why = f"{facts.n_rows} rows are few: each is in one of {n_folds} folds"
+        draft.auto("validation_fraction", 1 / n_folds, why)
+    draft.auto("validation_fraction", VALIDATION_FRACTION, "a tenth of the rows")
     with_exemplars = values["exemplars"] is not None
     votes = draft.request.votes(with_exemplars=with_exemplars)
     why = "exemplars vote by the kernel's mass" if votes is None else "training rows vote"

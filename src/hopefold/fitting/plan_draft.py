@@ -13,6 +13,9 @@ from hopefold.specification import CHECKPOINT_PARAMETERS, METHODS
 #: fewer learns longer.
 USUAL_FACTORS, SMALL = 400, 2
 
+#: Where there are fewer rows, each of them is held out once, to estimate the error.
+FEW_ROWS = 300
+
 
 class Draft:
     """A plan under construction."""
@@ -69,6 +72,14 @@ class Draft:
         return self.learns_fast and self.is_labeled
 
     @property
+    def cross_fits(self) -> bool:
+        """Is the error of few rows estimated on all of them?"""
+        open_to_it = self.request.parameters["validation_fraction"] == "auto"
+        settled = self.values["patience"] is None and self.values["max_bytes"] is None
+        few = self.facts.n_rows < FEW_ROWS
+        return open_to_it and few and settled and self.values["refit"] and self.is_labeled
+
+    @property
     def n_layers(self) -> int:
         """Number of layers."""
         return len(self.values["n_units"]) if is_several(self.values.get("n_units")) else 1
@@ -100,6 +111,7 @@ class Draft:
         }
         if "structure" in values:
             values["pseudo_labels"] = self.has_pseudo_labels
+            values["cross_fits"] = self.cross_fits
         return Plan(
             method=self.request.method,
             options=options,

@@ -13,6 +13,9 @@ from hopefold.training.settings import Training
 GIVEN = "given"
 DEFAULT = "default"
 
+#: From so many features on, there are many: more of them can stand in for others.
+MANY_FEATURES = 250
+
 
 @dataclass(frozen=True)
 class Defaults:
@@ -65,6 +68,11 @@ class Facts:
     has_pixels: bool = False
     #: The device that "auto" stands for.
     best_device: str = "cpu"
+
+    @property
+    def has_rare_features(self) -> bool:
+        """Are rows sparse, with many features, such as words, that few rows have?"""
+        return self.is_sparse and self.n_columns >= MANY_FEATURES
 
     @property
     def is_partly_labeled(self) -> bool:
@@ -155,6 +163,8 @@ class Plan:
     perplexity: float = 0.0
     n_landmarks: int = 0
     pseudo_labels: bool = False
+    #: Is each row held out once, and the map that is kept learned from all?
+    cross_fits: bool = False
     augment: str | None = None
     image_shape: tuple[int, int] | None = None
     #: What only this method has, by the name of the parameter.

@@ -174,6 +174,8 @@ class Learned:
     #: Of the class probabilities, and their calibration error; learned from held-out rows.
     temperature: float = 1.0
     calibration_error: float | None = None
+    #: The number of rows that its validation error is the error of.
+    n_held_out: int = 0
 
     def with_map_of(self, other: Learned) -> Learned:
         """The same, with another map and its exemplars."""

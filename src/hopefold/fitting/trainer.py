@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hopefold.errors import InvalidParameter, NoValidationWarning, warn
 from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
 from hopefold.fitting.build import Method, Start, build, learned_so_far
-from hopefold.fitting.chance import warn_of_chance
+from hopefold.fitting.chance import warn_of_chance, warn_of_no_validation
+from hopefold.fitting.cross_fitting import cross_fit, deal
 from hopefold.fitting.fit_identity import identify
 from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
-from hopefold.fitting.landmarks import check_perplexity, find_landmarks
+from hopefold.fitting.landmarks import with_landmarks
 from hopefold.fitting.last_stretch import (
     GoingOn,
     goes_on,
@@ -120,16 +120,14 @@ class Trainer:
 
     def _fit_labeled(self, task: Task, random: np.random.RandomState) -> tuple[Learned, Task]:
         plan = self.plan(task)
+        if plan.cross_fits:
+            return self._fit_few(plan, task, random), task
         everything = task.learned_from(plan)
         training, held_out = everything, everything[:0]
         if plan.validation_fraction > 0:
             training, held_out = split(plan, task, random)
             if not len(held_out):
-                warn(
-                    "no row could be held out, so there is no validation error: give more rows, "
-                    "fewer exemplars, or validation_fraction=0.",
-                    NoValidationWarning,
-                )
+                warn_of_no_validation()
         self._time_spent = self._limit.portion(FOR_COMPARISONS)
         task = self._select(task, training, random)
         plan = self.plan(task, len(training))
@@ -153,7 +151,29 @@ class Trainer:
                 learned = self._refit(task, everything, learned)
         if len(held_out):
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
-        return learned, task
+        return replace(learned, n_held_out=len(held_out)), task
+
+    def _fit_few(self, plan: Plan, task: Task, random: np.random.RandomState) -> Learned:
+        """Learn from all rows, after each of them was held out once."""
+        everything = np.arange(len(task.labels))
+        keep = plan.n_exemplars if plan.exemplars else 1
+        folds = deal(task.labels, round(1 / plan.validation_fraction), keep, random)
+        if not folds:
+            warn_of_no_validation()
+            return self.run(plan, task, everything, everything[:0])
+
+        def share_time(n_runs: int) -> None:
+            self._time_spent = self._limit.portion(FOR_THE_RUN / n_runs)
+
+        tested = cross_fit(self, task, folds, share_time)
+        if isinstance(tested, Learned):
+            return tested
+        share_time(1)
+        learned = self.run(plan, task, everything, everything[:0])
+        learned = tested.applied_to(learned, task)
+        n_rows = len(tested.rows)
+        warn_of_chance(learned.run.late_error, task.class_shares(tested.rows), n_rows)
+        return learned
 
     def _select(self, task: Task, training: ndarray, random: np.random.RandomState) -> Task:
         """Choose columns and settings on a part of the training rows; the task with the columns."""
@@ -207,11 +227,13 @@ class Trainer:
         like: Learned | None = None,
         stage: str = "",
         going_on: GoingOn | None = None,
+        is_fold: bool = False,
     ) -> Learned:
         """One run under a plan: a map and exemplars, with the error on the held-out rows.
 
         Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be. With
-        ``going_on``, it learns from all rows for some more epochs after the error is known.
+        ``going_on``, it learns from all rows for some more epochs after the error is known. The
+        user may interrupt a fold, or a run that has no ``stage`` to name, and keep its map.
         """
         if plan.max_bytes is not None:
             return learn_within_budget(self, plan, task, training, held_out, like)
@@ -224,10 +246,10 @@ class Trainer:
         n_rows, sizes = len(training), method.sizes
         check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
-        keeps = not stage and task.checkpoint is None and task.sharding.group.size == 1
+        keeps = (is_fold or not stage) and task.checkpoint is None and task.sharding.group.size == 1
         settings = replace(plan.training(), keeps_interrupted=keeps)
         learned = self._descend(method, task, training, held_out, title, settings, going_on)
-        if not stage:
+        if not stage or learned.run.interrupted:
             warn_of_early_end(learned.run, plan)
         return learned
 
@@ -280,10 +302,10 @@ class Trainer:
         tried = alternatives(self._request, task.facts())
         plans = [resolve(self._request, task.facts(), decided) for decided in tried]
         check_request(self._request, task, plans)
-        with_landmarks = task
+        prepared = task
         if any(plan.structure for plan in plans):
-            with_landmarks = self._find_landmarks(plans[0], task, random)
-        tasks = [with_landmarks if plan.structure else task for plan in plans]
+            prepared = with_landmarks(plans[0], task, random)
+        tasks = [prepared if plan.structure else task for plan in plans]
         best = 0
         if len(tried) > 1:
             best = self._best_of(plans[0], tried, tasks, random)
@@ -318,26 +340,6 @@ class Trainer:
         epochs = for_trial(plan, len(training))
         plan = resolve(self._request, facts, {**decided, "max_epochs": epochs})
         return self.run(plan, task, training, held_out, stage=", trial").run.late_error
-
-    def _find_landmarks(self, plan: Plan, task: Task, random: np.random.RandomState) -> Task:
-        """The task with the landmarks that rows are to stay near to, where the plan has any."""
-        n_rows = len(task.labels)
-        if plan.exemplars is None or (plan.exemplars == "kmeans" and task.is_labeled):
-            n_others = min(plan.batch_size, n_rows) - 1
-            check_perplexity(plan.perplexity, n_others, "the rows of a batch", "raise batch_size")
-            return task
-        n_landmarks = plan.n_landmarks
-        if n_landmarks > n_rows:
-            raise InvalidParameter(
-                f"n_landmarks={n_landmarks}, but there are {n_rows} rows: ask for fewer, or leave "
-                "it 'auto'."
-            )
-        remedy = "raise n_landmarks" if n_landmarks < n_rows else "give more rows"
-        check_perplexity(plan.perplexity, n_landmarks, f"{n_landmarks} landmarks", remedy)
-        device = torch.device(plan.device)
-        landmarks = find_landmarks(task.rows, n_landmarks, plan.perplexity, device, random)
-        task.sharding.group.broadcast([landmarks.centers, landmarks.precisions])
-        return replace(task, landmarks=landmarks)
 
     # -- checkpoints ------------------------------------------------------------------------------
 

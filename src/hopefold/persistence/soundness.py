@@ -52,6 +52,7 @@ def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
         "n_features": _is_whole(manifest["n_features"]) and manifest["n_features"] is not None,
         "feature names": names is None or is_list_of_text(names),
         "n_rows": _is_whole(manifest.get("n_rows")),
+        "n_held_out": _is_whole(manifest.get("n_held_out")),
         "epochs": _is_whole(manifest["epochs"]),
         "errors": all(
             _is_number(manifest.get(which))

@@ -51,6 +51,7 @@ class Scores:
     p_value: float | None
     neighbors_error: float | None
     validation_error: float | None
+    validation_interval: tuple[float, float] | None
     train_error: float | None
     n_learned: int
     knows_training: bool
@@ -143,6 +144,7 @@ def score_predictions(
         p_value=p_value,
         neighbors_error=_neighbors_error(points, true, training) if n_new else None,
         validation_error=model.validation_error_,
+        validation_interval=model.validation_interval_,
         train_error=model.train_error_,
         n_learned=n_learned,
         knows_training=bool(training.any()),
@@ -166,7 +168,9 @@ def _against_guessing(
     if not n_scored:
         if not model.history_ or not model.n_rows_ or model.validation_error_ is None:
             return None, None
-        n_scored = round(model.settings_["validation_fraction"] * _n_labeled(model, true))
+        n_scored = model.n_held_out_ or round(  # absent from older files
+            model.settings_["validation_fraction"] * _n_labeled(model, true)
+        )
         n_misclassified = round(Run(model.n_iter_, model.history_).late_error * n_scored)
         new = ~new
     guess = float(1 - np.bincount(true[new]).max() / new.sum())

@@ -156,18 +156,20 @@ def plain(value: float) -> str:
 
 
 def _error(found: Scores) -> Headline:
-    held_out = found.validation_error
+    held_out, interval = found.validation_error, ""
+    if found.validation_interval is not None:
+        interval = " (between {} and {})".format(*map(percent, found.validation_interval))
     if found.error is None:
         value = "–" if held_out is None else percent(held_out)
         share = 1.0 if found.share_learned is None else found.share_learned
         which = "all" if share > MOST else f"about {share:.0%} of the"
-        notes = [f"of rows held out in the fit; {which} rows given were learned from"]
+        notes = [f"of rows held out in the fit{interval}; {which} rows given were learned from"]
     else:
         value = percent(found.error)
         new = "not learned from" if found.knows_training else "given, which all count as new"
         notes = [f"{found.n_misclassified:,} of {count(found.n_new, 'row')} {new}"]
         if held_out is not None:
-            notes.append(f"{percent(held_out)} of rows held out in the fit")
+            notes.append(f"{percent(held_out)} of rows held out in the fit{interval}")
     return Headline("Held-out error", value, tuple(notes))
 
 

@@ -17,6 +17,7 @@ from hopefold.specification.shared_parameters import (
     PERPLEXITY,
     REFIT,
     TRAINED,
+    VALIDATION_FRACTION,
     WEIGHT_DECAY,
 )
 
@@ -84,6 +85,17 @@ _CHANGED = (
         mapped. ``None``: the map is learned on pairs, and the references are all embedded training
         rows.""",
         check=partial(checks.check_choice, choices=choices.EXEMPLARS_OR_JOINT),
+    ),
+    VALIDATION_FRACTION.but(
+        annotation="float | str",
+        default="auto",
+        kind='float or "auto"',
+        prose="""Fraction of the rows that is held out, stratified by class. The error on these rows
+        is reported. ``"auto"``: 0.1. For fewer than 300 rows with labels, cross-fitting: each row
+        is held out once, in 3 to 10 folds, ``validation_error_`` is the error on all of them, and
+        the map is then learned from all rows by the same plan (with Adam, and unless ``refit``,
+        ``patience``, ``structure`` or ``max_bytes`` say otherwise). 0 turns validation off.""",
+        check=_SHARE_OR_AUTO,
     ),
     MAX_EPOCHS.but(
         prose="""Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000

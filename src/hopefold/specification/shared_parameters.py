@@ -52,6 +52,17 @@ REFIT = Parameter(
 )
 
 #: The parameters of every method.
+VALIDATION_FRACTION = Parameter(
+    "validation_fraction",
+    "float",
+    0.1,
+    "float",
+    """Fraction of the rows that is held out, stratified by class. The error on these rows is
+    reported. A method that learns in epochs keeps the last epoch whose error is not significantly
+    above the lowest one. 0 turns validation off.""",
+    partial(checks.check_number, low=0, high=1),
+)
+
 SHARED = (
     N_COMPONENTS,
     EXEMPLARS,
@@ -63,16 +74,7 @@ SHARED = (
         "Exemplars per class. A class with fewer rows gets one exemplar per row.",
         partial(checks.check_whole, at_least=1),
     ),
-    Parameter(
-        "validation_fraction",
-        "float",
-        0.1,
-        "float",
-        """Fraction of the rows that is held out, stratified by class. The error on these rows is
-        reported. A method that learns in epochs keeps the last epoch whose error is not
-        significantly above the lowest one. 0 turns validation off.""",
-        partial(checks.check_number, low=0, high=1),
-    ),
+    VALIDATION_FRACTION,
     REFIT,
     Parameter(
         "scale",
@@ -250,6 +252,12 @@ ATTRIBUTES = (
         "float or None",
         """Error on the held-out rows, before they are learned from. Rows are weighted by
         ``class_weight``. With Adam, they choose neither the epoch nor any setting.""",
+    ),
+    Attribute(
+        "n_held_out_, validation_interval_",
+        "int, (float, float) or None",
+        """The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
+        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.""",
     ),
     Attribute(
         "temperature_",

@@ -80,12 +80,11 @@ def _measures(manifest: dict[str, Any]) -> dict[str, str]:
     rows = {}
     if manifest.get("interrupted"):
         rows["interrupted"] = "the fit was stopped early: this is the best map until then"
-    for name in ("validation_error", "train_error"):
-        error = manifest.get(name)
-        if error is not None:
-            rows[{"validation_error": "held-out error"}.get(name, "training error")] = (
-                shown.percent(error)
-            )
+    if (error := manifest.get("validation_error")) is not None:
+        held_out = manifest.get("n_held_out"), manifest.get("n_rows")
+        rows["held-out error"] = shown.held_out_text(error, *held_out)
+    if (error := manifest.get("train_error")) is not None:
+        rows["training error"] = shown.percent(error)
     if manifest["classes"]["values"]:
         rows["temperature"] = f"{manifest.get('temperature', 1):.3g}, of the probabilities"
     if manifest.get("calibration_error") is not None:
