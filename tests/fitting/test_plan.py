@@ -49,7 +49,7 @@ def test_what_the_user_has_set_is_kept_and_called_given():
     assert plan.n_factors == (30, 20)
     given = ("batch_size", "n_units", "learning_rate")
     assert {plan.reasons[name] for name in given} == {"given"}
-    assert plan.reasons["refit"] == plan.reasons["scale"] == "default"
+    assert plan.reasons["refit"] == plan.reasons["order"] == "default"
 
 
 def test_a_plan_cannot_be_changed():

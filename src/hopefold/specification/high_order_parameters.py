@@ -99,7 +99,8 @@ _CHANGED = (
     ),
     MAX_EPOCHS.but(
         prose="""Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000
-        rows, fewer for more rows, at least 18; two thirds with ``adversarial``. One layer, HOPE and
+        rows, fewer for more rows, at least 18; two thirds with ``adversarial``, a third for sparse
+        rows with 250 features or more. One layer, HOPE and
         rows without labels: enough for about 2,000 steps, between 70 and 100 (50 and 100 with
         ``adversarial``; 100 for a map with few factors); if these make more than 20,000 steps,
         fewer, but at least 10. More than 10 classes get up to three times as many. The optimizers
@@ -110,7 +111,8 @@ _CHANGED = (
         default="auto",
         kind='float or "auto"',
         prose="""Largest learning rate of Adam: a linear warm-up over the first tenth of the
-        training, then a cosine decay. ``"auto"``: 0.004 for labels and two layers. Otherwise 0.001
+        training, then a cosine decay. ``"auto"``: 0.004 for labels and two layers, 0.008 for sparse
+        rows with 250 features or more. Otherwise 0.001
         for HOPE and 0.002 for S-HOPE; with fewer than 100 features 0.002 and 0.006, divided by the
         number of layers. Larger for a map with few factors.""",
         check=partial(checks.check_number_or_auto, low=0, high=math.inf, open_low=True),
@@ -234,8 +236,8 @@ _ADDED = (
         "auto",
         'float or "auto"',
         """Fraction of the features that is dropped at random in training. ``"auto"``: 0.001 times
-        the number of features, at most 0.25, less for a map with few factors; 0.1 for pixels and
-        two layers; 0 with ``augment``.""",
+        the number of features, at most 0.25, less for a map with few factors; for two
+        layers 0.1 of pixels, and 0.5 of 250 sparse features or more; 0 with ``augment``.""",
         _SHARE_OR_AUTO,
     ),
     Parameter(
