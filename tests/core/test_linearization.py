@@ -50,7 +50,7 @@ def _plain(map_):
 
 
 def test_slopes_of_lines_are_those_of_loops(stack, rows):
-    slopes = linearize(stack).slopes(rows, MIDDLE)
+    slopes = linearize(stack).multipliers(rows, MIDDLE)
     for row in range(len(rows)):
         expected = oracles.secants(rows[row].tolist(), MIDDLE.tolist(), *_plain(stack))
         np.testing.assert_allclose(slopes[:, row], expected, rtol=1e-6, atol=1e-12)
@@ -63,20 +63,20 @@ def test_slopes_at_the_row_are_those_of_autograd(stack, rows):
     expected = torch.stack(
         [torch.autograd.grad(y.sum(), inputs, retain_graph=True)[0] for y in points.T]
     )
-    torch.testing.assert_close(linear.slopes(rows, None), expected)
+    torch.testing.assert_close(linear.multipliers(rows, None), expected)
 
 
 def test_slopes_of_lines_to_the_middle_row_itself_are_those_of_tangents(stack):
     linear = linearize(stack)
     torch.testing.assert_close(
-        linear.slopes(MIDDLE[None], MIDDLE), linear.slopes(MIDDLE[None], None)
+        linear.multipliers(MIDDLE[None], MIDDLE), linear.multipliers(MIDDLE[None], None)
     )
 
 
 def test_lines_lead_from_the_middle_row_to_the_row(stack, rows):
     linear = linearize(stack)
     way = linear.inputs.at(rows) - linear.inputs.at(MIDDLE[None])
-    moved = torch.einsum("dnu,nu->nd", linear.slopes(rows, MIDDLE), way)
+    moved = torch.einsum("dnu,nu->nd", linear.multipliers(rows, MIDDLE), way)
     expected = linear.points(rows) - linear.points(MIDDLE[None])
     torch.testing.assert_close(moved, expected, rtol=1e-12, atol=1e-12)
 

@@ -4,7 +4,8 @@ The polynomial units of the first layer are z = (Cx + c)^O, and the points are y
 g(z) = P z, which is linear. S-HOPE has g(z) = P σ(Wz + b), and a stack has further layers in g.
 
 Each sigmoid, and each power above z, is replaced by the line through its values at the middle row
-and at the row. The product of the slopes of these lines is a matrix J per row, and
+and at the row. The product of the gradients of these lines, their multipliers, is a matrix J per
+row, and
 
     y − y₀ = J (z − z₀),
 
@@ -55,9 +56,9 @@ class Linearization:
         rows: Iterable[Float[Tensor, "n features"]],
         middle: Float[Tensor, " features"] | None,
     ) -> Polynomial:
-        """Return the polynomial with the mean slopes of all blocks of rows.
+        """Return the polynomial with the mean multipliers of all blocks of rows.
 
-        The lines start at the middle row. Without it, the slopes are those at the rows themselves.
+        The lines start at the middle row. Without it, they are tangents at the rows themselves.
         """
         return self.inputs
 
@@ -93,7 +94,7 @@ class OneLayer(Linearization):
     def derivatives(
         self, x: Float[Tensor, "n features"], middle: Float[Tensor, " features"] | None
     ) -> Float[Tensor, "n units"]:
-        """Return the slopes of the sigmoids."""
+        """Return the multipliers of the sigmoids."""
         start = None if middle is None else self.inputs.at(middle[None]) + self.b
         return sigmoid_slopes(self.inputs.at(x) + self.b, start)
 
@@ -102,7 +103,7 @@ class OneLayer(Linearization):
         rows: Iterable[Float[Tensor, "n features"]],
         middle: Float[Tensor, " features"] | None,
     ) -> Polynomial:
-        """Return the polynomial with the mean slopes of all blocks of rows."""
+        """Return the polynomial with the mean multipliers of all blocks of rows."""
         derivatives, n_rows = torch.zeros(()), 0
         for some in rows:
             derivatives = derivatives + self.derivatives(some, middle).sum(dim=0)
@@ -139,10 +140,10 @@ class SeveralLayers(Linearization):
             units = layer.inputs(layer.sums(units)).sigmoid()
         return units @ self.P.T
 
-    def slopes(
+    def multipliers(
         self, x: Float[Tensor, "n features"], middle: Float[Tensor, " features"] | None
     ) -> Float[Tensor, "d n units"]:
-        """Return the slopes of the coordinates with respect to the inputs of the first sigmoids.
+        """Return the multipliers of the coordinates for the inputs of the first sigmoids.
 
         A forward pass of the row and of the middle row gives the slope of each power and sigmoid. A
         backward pass multiplies them, starting from P.
@@ -157,23 +158,23 @@ class SeveralLayers(Linearization):
             inputs = layer.inputs(sums)
             start = None if first is None else layer.inputs(first)
             sigmoids.append(sigmoid_slopes(inputs, start))
-        slopes = self.P[:, None] * sigmoids.pop()
+        multipliers = self.P[:, None] * sigmoids.pop()
         for layer in reversed(self.above):
-            slopes = (slopes @ layer.W * powers.pop()) @ layer.C * sigmoids.pop()
-        return slopes
+            multipliers = (multipliers @ layer.W * powers.pop()) @ layer.C * sigmoids.pop()
+        return multipliers
 
     def polynomial(
         self,
         rows: Iterable[Float[Tensor, "n features"]],
         middle: Float[Tensor, " features"] | None,
     ) -> Polynomial:
-        """Return the polynomial with the mean slopes of all blocks of rows."""
-        slopes, n_rows = torch.zeros(()), 0
+        """Return the polynomial with the mean multipliers of all blocks of rows."""
+        multipliers, n_rows = torch.zeros(()), 0
         for some in rows:
             for part in torch.split(some, self._step):
-                slopes = slopes + self.slopes(part, middle).sum(dim=1)
+                multipliers = multipliers + self.multipliers(part, middle).sum(dim=1)
             n_rows += len(some)
-        return replace(self.inputs, P=slopes / n_rows @ self.inputs.P)
+        return replace(self.inputs, P=multipliers / n_rows @ self.inputs.P)
 
     def polynomial_on(
         self,
@@ -182,10 +183,10 @@ class SeveralLayers(Linearization):
     ) -> Polynomial:
         r"""Return the polynomial that is closest to the map on these rows, by ridge regression.
 
-        With the mean slopes :math:`\bar J`, :math:`\Delta z = z - z_0` and
+        With the mean multipliers :math:`\bar J`, :math:`\Delta z = z - z_0` and
         :math:`r = y - y_0 - \bar J \Delta z`, the factors of the powers are
-        :math:`\bar J + \sum r \Delta z^T (\sum \Delta z \Delta z^T + \lambda)^{-1}`. The slopes
-        differ so much between rows that their mean alone would miss much of the map.
+        :math:`\bar J + \sum r \Delta z^T (\sum \Delta z \Delta z^T + \lambda)^{-1}`. The
+        multipliers differ so much between rows that their mean alone would miss much of the map.
         """
         mean = self.polynomial(rows, middle)
         z0, y0 = self._powers(middle[None]), self.points(middle[None])
@@ -210,7 +211,7 @@ class SeveralLayers(Linearization):
         parts: Float[Tensor, "terms inputs"],
     ) -> Float[Tensor, "n terms d"]:
         """Return the coefficients of terms for each row, given those in `inputs`."""
-        blocks = (self.slopes(part, middle) @ parts.T for part in torch.split(x, self._step))
+        blocks = (self.multipliers(part, middle) @ parts.T for part in torch.split(x, self._step))
         return torch.cat([block.movedim(0, 2) for block in blocks])
 
 
@@ -260,9 +261,9 @@ def power_slopes(
     """Return (sᴼ − s₀ᴼ) / (s − s₀) = Σ_k sᵏ s₀^(O−1−k) of each sum s, or O s^(O−1) without s₀."""
     if start is None:
         return order * sums ** (order - 1)
-    slopes = torch.ones_like(sums)
+    multipliers = torch.ones_like(sums)
     last = torch.ones_like(start)
     for _ in range(order - 1):  # Horner's method
         last = last * start
-        slopes = slopes * sums + last
-    return slopes
+        multipliers = multipliers * sums + last
+    return multipliers

@@ -147,7 +147,7 @@ class Explainer:
         return (norms / norms.sum().clamp(min=torch.finfo(norms.dtype).tiny)).numpy()
 
     def _polynomial(self, rows: ScaledRows | None, slope: str = "mean") -> Polynomial:
-        """Return the polynomial in the scale of the map, linearized at the mean slopes."""
+        """Return the polynomial in the scale of the map, linearized at the mean multipliers."""
         middle = self._middle if slope == "mean" else None
         return self._linearization.polynomial(self._known_rows() if rows is None else rows, middle)
 

@@ -28,7 +28,7 @@ MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class GoingOn:
+class LastStretch:
     """All rows, and what evaluates the map before it learns from those that were held out."""
 
     rows: ndarray

@@ -26,7 +26,7 @@ from hopefold.fitting.held_out import calibrate, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import with_landmarks
 from hopefold.fitting.last_stretch import (
-    GoingOn,
+    LastStretch,
     goes_on,
     learn_the_rest,
     warn_of_early_end,
@@ -142,8 +142,8 @@ class Trainer:
             return calibrate(learned, task, training, held_out) if len(held_out) else learned
 
         if plan.refit and len(held_out) and goes_on(self._request, plan):
-            going_on = GoingOn(everything, evaluate)
-            learned = self.run(plan, task, training, held_out, going_on=going_on)
+            stretch = LastStretch(everything, evaluate)
+            learned = self.run(plan, task, training, held_out, stretch=stretch)
         else:
             learned = evaluate(self.run(plan, task, training, held_out))
             self._time_spent = self._limit.portion(FOR_THE_REST)
@@ -226,13 +226,13 @@ class Trainer:
         held_out: ndarray,
         like: Learned | None = None,
         stage: str = "",
-        going_on: GoingOn | None = None,
+        stretch: LastStretch | None = None,
         is_fold: bool = False,
     ) -> Learned:
         """One run under a plan: a map and exemplars, with the error on the held-out rows.
 
         Of ``like``, a run before it on held-out rows, it takes how coarse numbers may be. With
-        ``going_on``, it learns from all rows for some more epochs after the error is known. The
+        ``stretch``, it learns from all rows for some more epochs after the error is known. The
         user may interrupt a fold, or a run that has no ``stage`` to name, and keep its map.
         """
         if plan.max_bytes is not None:
@@ -248,7 +248,7 @@ class Trainer:
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
         keeps = (is_fold or not stage) and task.checkpoint is None and task.sharding.group.size == 1
         settings = replace(plan.training(), keeps_interrupted=keeps)
-        learned = self._descend(method, task, training, held_out, title, settings, going_on)
+        learned = self._descend(method, task, training, held_out, title, settings, stretch)
         if not stage or learned.run.interrupted:
             warn_of_early_end(learned.run, plan)
         return learned
@@ -265,7 +265,7 @@ class Trainer:
         held_out: ndarray,
         title: str,
         settings: Training,
-        going_on: GoingOn | None,
+        stretch: LastStretch | None,
     ) -> Learned:
         """Build what the plan names, minimize the loss, and return the result on the CPU."""
         plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
@@ -286,13 +286,13 @@ class Trainer:
                 time_spent=self._time_spent,
             )
         learned = learned_so_far(method, task, objective, run)
-        if going_on is None:
+        if stretch is None:
             return learned
-        evaluated = going_on.evaluate(learned)
+        evaluated = stretch.evaluate(learned)
         if run.interrupted:
             return evaluated
         time_spent = self._limit.portion(FOR_THE_REST)
-        learn_the_rest(objective, method, task, going_on.rows, generator, time_spent)
+        learn_the_rest(objective, method, task, stretch.rows, generator, time_spent)
         return evaluated.with_map_of(learned_so_far(method, task, objective, run))
 
     # -- what is compared on held-out rows --------------------------------------------------------
