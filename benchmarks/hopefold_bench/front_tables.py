@@ -73,7 +73,7 @@ def _compared(lines: Lines, sets: list[str], method: str) -> str:
         return f"{method}: {NOT_RUN}."
     ratios, lower, higher = [], 0, []
     for name in both:
-        ours, theirs = (_rate(lines[name, one]) for one in (DEFAULT, method))
+        ours, theirs = (error_rate(lines[name, one]) for one in (DEFAULT, method))
         ratios.append(np.log(ours / theirs))
         lower += ours <= theirs
         n_new = lines[name, DEFAULT][0]["n_new"]  # the rows of other splits are mostly the same
@@ -93,7 +93,7 @@ def _deviation(share: float, n_rows: int) -> float:
     return float(np.sqrt(share * (1 - share) / n_rows))
 
 
-def _rate(lines: list[dict[str, Any]]) -> float:
+def error_rate(lines: list[dict[str, Any]]) -> float:
     """The share of mistakes, with half a mistake more, so that none is not infinitely better."""
     mistakes = sum(line["error"] * line["n_new"] for line in lines)
     return float((mistakes + 0.5) / (sum(line["n_new"] for line in lines) + 1))
