@@ -65,11 +65,12 @@ class HOPE(HighOrderEmbedding):
         1 shows a progress bar.
     max_epochs : int or "auto", default="auto"
         Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000 rows, fewer
-        for more rows, at least 18; two thirds with ``adversarial``, a third for sparse rows with
-        250 features or more. One layer, HOPE and rows without labels: enough for about 2,000 steps,
-        between 70 and 100 (50 and 100 with ``adversarial``; 100 for a map with few factors); if
-        these make more than 20,000 steps, fewer, but at least 10. More than 10 classes get up to
-        three times as many. The optimizers ``"cg"`` and ``"lbfgs"`` get 50. See ``effort``.
+        for more rows, two thirds of them with ``adversarial``, a third for sparse rows with 250
+        features or more, but at least 18. One layer, HOPE and rows without labels: enough for about
+        2,000 steps, between 70 and 100 (50 and 100 with ``adversarial``; 100 for a map with few
+        factors); if these make more than 20,000 steps, fewer, but at least 10. More than 10 classes
+        get up to three times as many. The optimizers ``"cg"`` and ``"lbfgs"`` get 50. See
+        ``effort``.
     batch_size : int or "auto", default="auto"
         Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
         small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
