@@ -58,7 +58,7 @@ VALIDATION_FRACTION = 0.1
 
 #: Few rows are held out in folds, the more the fewer rows: all folds together take about as long as
 #: one fit of so many rows. The fewest folds, and the most.
-FOLDED, FEWEST_FOLDS, MOST_FOLDS = 600, 3, 10
+FOLDED, FEWEST_FOLDS, MOST_FOLDS = 600, 3, 5
 
 #: Rows up to which NCA takes scikit-learn's exact form, which compares all pairs in every step.
 EXACT_UP_TO = 2_000

@@ -92,7 +92,7 @@ _CHANGED = (
         kind='float or "auto"',
         prose="""Fraction of the rows that is held out, stratified by class. The error on these rows
         is reported. ``"auto"``: 0.1. For fewer than 300 rows with labels, cross-fitting: each row
-        is held out once, in 3 to 10 folds, ``validation_error_`` is the error on all of them, and
+        is held out once, in 3 to 5 folds, ``validation_error_`` is the error on all of them, and
         the map is then learned from all rows by the same plan (with Adam, and unless ``refit``,
         ``patience``, ``structure`` or ``max_bytes`` say otherwise). 0 turns validation off.""",
         check=_SHARE_OR_AUTO,
