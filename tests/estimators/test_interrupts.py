@@ -68,6 +68,7 @@ def test_in_the_last_stretch_the_evaluated_map_is_returned(three_blobs, interrup
     interrupt(n_steps + 2)
     with pytest.warns(InterruptedWarning, match="without the held-out rows"):
         after = SHOPE(**settings).fit(X, y)
+    assert after.interrupted_
     np.testing.assert_array_equal(after.transform(X), before.transform(X))
 
 

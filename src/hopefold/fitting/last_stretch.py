@@ -48,14 +48,14 @@ def learn_the_rest(
     everything: ndarray,
     generator: torch.Generator,
     time_spent: Callable[[], float] | None,
-) -> None:
-    """Go on from all rows in a short last stretch, held-out rows among them.
+) -> bool:
+    """Go on from all rows in a short last stretch, held-out rows among them; False if interrupted.
 
     The map stays as it was evaluated if it then misclassifies more of the rows that it was
     learned from, by more than chance.
     """
     if len(everything) > MANY_ROWS:
-        return
+        return True
     plan, map_, before = method.plan, objective.map, objective.save()
     wrong_before = objective.training_errors()
     loss, rows = method.make_loss(task, everything), task.visits(everything)
@@ -90,23 +90,25 @@ def learn_the_rest(
                 "was learned without the held-out rows.",
                 InterruptedWarning,
             )
-        return
+        return not isinstance(error, KeyboardInterrupt)
     if worse_beyond_chance(objective.training_errors(), wrong_before):
         objective.restore(before)
+    return True
 
 
-def warn_of_early_end(run: Run, plan: Plan) -> None:
+def warn_of_early_end(run: Run, plan: Plan, *, resumes: bool) -> None:
     """Warn if the map is that of a run that was interrupted, or that has run out of time."""
     n_epochs, error = len(run.history), run.kept.get("validation_error")
     if n_epochs == plan.max_epochs or not (run.interrupted or plan.patience is None):
         return
-    why, kind = "was interrupted", InterruptedWarning if run.interrupted else TimeLimitWarning
+    why, remedy = "was interrupted", "Fit again for a better one."
     if not run.interrupted:
-        why = "has used up its time_limit"
+        why, remedy = "has used up its time_limit", "Fit again without it for a better one."
+    elif resumes:
+        remedy = "Fit again with the same data, settings and checkpoint to resume."
     found = "" if error is None else f", whose held-out error is {error:.1%}"
     warn(
         f"the fit {why} after epoch {n_epochs} of {plan.max_epochs}: it returns the map of epoch "
-        f"{run.epochs}{found}. Fit again{'' if run.interrupted else ' without it'} for a better "
-        "one.",
-        kind,
+        f"{run.epochs}{found}. {remedy}",
+        InterruptedWarning if run.interrupted else TimeLimitWarning,
     )

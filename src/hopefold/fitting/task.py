@@ -178,8 +178,9 @@ class Learned:
     n_held_out: int = 0
 
     def with_map_of(self, other: Learned) -> Learned:
-        """The same, with another map and its exemplars."""
-        return replace(self, map=other.map, exemplars=other.exemplars, labels=other.labels)
+        """The same, with another map and its exemplars, and how its run ended."""
+        run = self.run._replace(interrupted=other.run.interrupted)
+        return replace(self, run=run, map=other.map, exemplars=other.exemplars, labels=other.labels)
 
     def with_all_columns(self, columns: Int[ndarray, " c"] | None, n_columns: int) -> Learned:
         """The same for rows of which only these columns were learned from; 0 for the others."""

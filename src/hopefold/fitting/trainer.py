@@ -246,11 +246,11 @@ class Trainer:
         n_rows, sizes = len(training), method.sizes
         check_memory(map_, n_rows, plan.batch_size, pairs=pairs, saved=saved, sizes=sizes)
         title = f"{plan.method}{stage}{', all rows' if like is not None else ''}"
-        keeps = (is_fold or not stage) and task.checkpoint is None and task.sharding.group.size == 1
+        keeps = (is_fold or not stage) and task.sharding.group.size == 1
         settings = replace(plan.training(), keeps_interrupted=keeps)
         learned = self._descend(method, task, training, held_out, title, settings, stretch)
         if not stage or learned.run.interrupted:
-            warn_of_early_end(learned.run, plan)
+            warn_of_early_end(learned.run, plan, resumes=task.checkpoint is not None)
         return learned
 
     def make_method(self, plan: Plan) -> Method:
@@ -292,7 +292,8 @@ class Trainer:
         if run.interrupted:
             return evaluated
         time_spent = self._limit.portion(FOR_THE_REST)
-        learn_the_rest(objective, method, task, stretch.rows, generator, time_spent)
+        if not learn_the_rest(objective, method, task, stretch.rows, generator, time_spent):
+            run = run._replace(interrupted=True)
         return evaluated.with_map_of(learned_so_far(method, task, objective, run))
 
     # -- what is compared on held-out rows --------------------------------------------------------

@@ -100,8 +100,9 @@ class Checkpoint:
             )
 
     def finish(self) -> None:
-        """Mark the fit as completed: a different fit may then use the file."""
-        self._write(None, over=True)
+        """Mark the fit as completed, unless it was stopped: a different fit may use the file."""
+        if not self._stop:
+            self._write(None, over=True)
 
     @contextmanager
     def heeding_interrupts(self) -> Iterator[None]:

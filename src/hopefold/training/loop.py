@@ -85,7 +85,7 @@ def minimize(
         with checkpoint.heeding_interrupts():
             descent.run(progress, checkpoint)
     run = descent.end()
-    if checkpoint is not None:
+    if checkpoint is not None and not run.interrupted:
         checkpoint.end_run(descent.state(over=True))
     return run
 

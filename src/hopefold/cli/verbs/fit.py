@@ -84,7 +84,7 @@ def fit(
         return
     with outputs.writing(output):
         model.save(output)
-    if settings.get("checkpoint") is not None:
+    if settings.get("checkpoint") is not None and not model.interrupted_:
         Path(str(settings["checkpoint"])).unlink(missing_ok=True)  # the model has been written
     shown.print_summary(model, table, str(data), seconds)
     shown.print_line(f"wrote {output} ({outputs.size(output)})")
@@ -93,8 +93,12 @@ def fit(
 
 
 def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> None:
-    """Check that the model and the checkpoint can be written."""
-    outputs.check_target(output, force=force, reads=[data])
+    """Check that the model and the checkpoint can be written.
+
+    A fit that resumes from its checkpoint replaces the model that it wrote when it was interrupted.
+    """
+    resumes = checkpoint is not None and Path(str(checkpoint)).exists() and is_interrupted(output)
+    outputs.check_target(output, force=force or resumes, reads=[data])
     if checkpoint is None:
         return
     for other, what in ((output, "the model"), (data, "the data")):
@@ -102,6 +106,18 @@ def check_outputs(output: Path, checkpoint: Any, data: Path, *, force: bool) -> 
             raise InvalidParameter(
                 f"--checkpoint {checkpoint} is the file of {what}: choose another name."
             )
+
+
+def is_interrupted(output: Path) -> bool:
+    """Is there a model file of an interrupted fit?"""
+    from hopefold.errors import HopefoldError
+    from hopefold.persistence import store
+
+    try:
+        manifest, _ = store.read(output)
+    except (HopefoldError, OSError):
+        return False
+    return bool(manifest.get("interrupted"))
 
 
 def check_options_for_parts(data: Path, label: object, read_options: Mapping[str, Any]) -> None:
