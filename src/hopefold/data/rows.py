@@ -34,6 +34,9 @@ class Rows:
     #: The columns of the table that the rows have; ``None``: all.
     columns: Int[ndarray, " c"] | None = None
 
+    #: Whether the rows are coordinates in another basis than that of the columns.
+    is_rotated: bool = False
+
     def __init__(self, X: Any, scale: Scale) -> None:
         self._X = X
         self.scale = scale
@@ -99,6 +102,12 @@ class Rows:
         """Return dense rows with only these of their columns."""
         rows = Rows(np.ascontiguousarray(self._X[:, which]), learn_scale(self._X[:, which], None))
         rows.columns = which if self.columns is None else self.columns[which]
+        return rows
+
+    def in_basis(self, basis: Float[ndarray, "columns r"]) -> Rows:
+        """Return the coordinates of dense rows in another basis."""
+        rows = Rows(self._X @ basis, learn_scale(self._X[:1] @ basis, None))
+        rows.is_rotated = True
         return rows
 
     def fetch(
@@ -217,6 +226,13 @@ class ShardedRows(Rows):
         rows = copy.copy(self)
         rows._mine = self._mine.with_columns(which)
         rows._X, rows.scale, rows.columns = rows._mine._X, rows._mine.scale, rows._mine.columns
+        return rows
+
+    def in_basis(self, basis: Float[ndarray, "columns r"]) -> Rows:
+        """Return the coordinates of dense rows in another basis."""
+        rows = copy.copy(self)
+        rows._mine = self._mine.in_basis(basis)
+        rows._X, rows.scale, rows.is_rotated = rows._mine._X, rows._mine.scale, True
         return rows
 
     def here(

@@ -13,6 +13,9 @@ from hopefold.specification import CHECKPOINT_PARAMETERS, METHODS
 #: fewer learns longer.
 USUAL_FACTORS, SMALL = 400, 2
 
+#: The most rows of which a basis is found: its time grows with their third power.
+MOST_IN_SPAN = 1_500
+
 #: Where there are fewer rows, each of them is held out once, to estimate the error.
 FEW_ROWS = 300
 
@@ -80,6 +83,13 @@ class Draft:
         return open_to_it and few and settled and self.values["refit"] and self.is_labeled
 
     @property
+    def in_row_span(self) -> bool:
+        """Is a basis of the rows worth finding?"""
+        facts = self.facts
+        few = facts.n_training <= MOST_IN_SPAN and facts.n_training < facts.n_columns
+        return few and facts.is_dense and not facts.has_pixels and self.has_short_schedule
+
+    @property
     def n_layers(self) -> int:
         """Number of layers."""
         return len(self.values["n_units"]) if is_several(self.values.get("n_units")) else 1
@@ -112,6 +122,7 @@ class Draft:
         if "structure" in values:
             values["pseudo_labels"] = self.has_pseudo_labels
             values["cross_fits"] = self.cross_fits
+            values["in_row_span"] = self.in_row_span
         return Plan(
             method=self.request.method,
             options=options,

@@ -62,6 +62,8 @@ class Facts:
     n_classes: int = 0
     n_labeled: int = 0
     is_sparse: bool = False
+    #: Are the rows a dense table in memory?
+    is_dense: bool = False
     #: Do all columns share one scale, as pixels do?
     one_scale: bool = False
     #: Do they, and have more than two values?
@@ -165,6 +167,8 @@ class Plan:
     pseudo_labels: bool = False
     #: Is each row held out once, and the map that is kept learned from all?
     cross_fits: bool = False
+    #: Does the map learn in the span of the rows, of which there are fewer than columns?
+    in_row_span: bool = False
     augment: str | None = None
     image_shape: tuple[int, int] | None = None
     #: What only this method has, by the name of the parameter.

@@ -70,6 +70,7 @@ class Task:
             n_classes=self.n_classes,
             n_labeled=int(np.count_nonzero(self.labels >= 0)),
             is_sparse=self.rows.is_sparse,
+            is_dense=self.rows.is_dense,
             one_scale=self.scale.is_one,
             has_pixels=self._has_pixels,
             best_device=str(best_device()),
@@ -97,6 +98,8 @@ class Task:
     @property
     def varies(self) -> Bool[ndarray, " features"]:
         """Which columns of the rows are not constant."""
+        if self.rows.is_rotated:
+            return np.ones(self.rows.n_features, dtype=bool)
         columns = slice(None) if self.rows.columns is None else self.rows.columns
         varies: ndarray = self.scale.gain[columns] != 0
         return varies

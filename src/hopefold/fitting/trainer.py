@@ -36,6 +36,7 @@ from hopefold.fitting.objective import Objective
 from hopefold.fitting.plan import resolve
 from hopefold.fitting.plan_values import Plan, Request
 from hopefold.fitting.request_checks import check_request
+from hopefold.fitting.row_span import RowSpan
 from hopefold.fitting.selection import Selection
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
@@ -269,6 +270,14 @@ class Trainer:
     ) -> Learned:
         """Build what the plan names, minimize the loss, and return the result on the CPU."""
         plan, verbose = method.plan, self._verbose and task.sharding.group.is_first
+        span = RowSpan.of(plan, task, training)
+        if span is not None:
+            task = span.coordinates(task)
+
+        def so_far() -> Learned:
+            learned = learned_so_far(method, task, objective, run)
+            return learned if span is None else span.in_columns(learned)
+
         with Progress(title, plan.max_epochs, verbose=verbose) as progress:
             random = np.random.RandomState(task.seed)
             generator = torch.Generator().manual_seed(task.seed)
@@ -285,7 +294,7 @@ class Trainer:
                 checkpoint=task.checkpoint,
                 time_spent=self._time_spent,
             )
-        learned = learned_so_far(method, task, objective, run)
+        learned = so_far()
         if stretch is None:
             return learned
         evaluated = stretch.evaluate(learned)
@@ -294,7 +303,7 @@ class Trainer:
         time_spent = self._limit.portion(FOR_THE_REST)
         if not learn_the_rest(objective, method, task, stretch.rows, generator, time_spent):
             run = run._replace(interrupted=True)
-        return evaluated.with_map_of(learned_so_far(method, task, objective, run))
+        return evaluated.with_map_of(so_far())
 
     # -- what is compared on held-out rows --------------------------------------------------------
 
