@@ -74,6 +74,8 @@ def check_number_or_auto(
     name: str, value: Any, low: float, high: float, *, open_low: bool = False
 ) -> None:
     """Check for ``"auto"``, or a number in [low, high), or in (low, high)."""
+    if isinstance(value, str) and not is_auto(value):
+        raise InvalidParameter(f"{name}={value!r} is not known: give a number, or 'auto'.")
     if not is_auto(value):
         check_number(name, value, low, high, open_low=open_low)
 

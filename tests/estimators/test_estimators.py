@@ -403,7 +403,7 @@ def test_the_held_out_part_is_stratified_and_of_the_size_asked_for(fraction):
 
 def test_too_few_rows_to_hold_any_out_are_told():
     with pytest.warns(NoValidationWarning, match="no validation error") as caught:
-        model = SHOPE(**QUICK).fit([[0.0], [1], [2], [3]], [0, 0, 1, 1])
+        model = SHOPE(**QUICK, validation_fraction=0.1).fit([[0.0], [1], [2], [3]], [0, 0, 1, 1])
     assert caught[0].filename == __file__
     assert model.validation_error_ is None
 

@@ -122,3 +122,14 @@ def test_labels_that_were_not_announced_are_refused(digits):
 def test_what_needs_all_rows_is_refused(settings, message, digits):
     with pytest.raises(InvalidParameter, match=message):
         SHOPE(**settings).partial_fit(*digits)
+
+
+def test_columns_that_the_fit_has_eliminated_stay_so():
+    random = np.random.RandomState(0)
+    X = random.normal(size=(1_500, 40))
+    y = X[:, 2] * X[:, 7] > 0
+    model = SHOPE(random_state=0).fit(X[:1_300], y[:1_300])
+    ignored = model.column_gains_ == 0
+    assert 0 < ignored.sum() <= 38
+    model.partial_fit(X[1_300:], y[1_300:])
+    np.testing.assert_array_equal(model.column_gains_ == 0, ignored)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -530,3 +530,12 @@ def test_going_on_knows_no_structure_and_no_marker(iris):
     for settings in ({"structure": 0.5}, {"missing_label": -1}):
         with pytest.raises(InvalidParameter, match="needs all of them"):
             SHOPE(**settings).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("method", [SHOPE, HOPE])
+def test_many_labels_and_some_missing_ones_are_learned_from(method):
+    """With enough labels per class, the usual share of structure is 0, which has no landmarks."""
+    X, y = make_classification(600, 8, n_informative=5, random_state=0)
+    known = np.random.RandomState(0).rand(600) < 0.4
+    model = method(missing_label=-1, max_epochs=8, random_state=0).fit(X, np.where(known, y, -1))
+    assert model.score(X[~known], y[~known]) > 0.6

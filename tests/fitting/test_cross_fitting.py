@@ -29,7 +29,7 @@ def noisy_table(n_rows, seed):
 
 def test_each_row_is_in_one_fold_and_folds_have_the_same_classes():
     labels = np.repeat([0, 1, 2], [60, 29, 10])
-    folds = deal(labels, 5, 2, np.random.RandomState(0))
+    folds = deal(labels, 5, np.random.RandomState(0))
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(99))
     counts = np.array([np.bincount(labels[fold], minlength=3) for fold in folds])
     assert (np.ptp(counts, axis=0) <= 1).all()
@@ -38,7 +38,7 @@ def test_each_row_is_in_one_fold_and_folds_have_the_same_classes():
 
 def test_the_only_row_of_a_class_is_always_learned_from():
     labels = np.array([0] * 10 + [1] + [2] * 2)
-    folds = deal(labels, 3, 1, np.random.RandomState(0))
+    folds = deal(labels, 3, np.random.RandomState(0))
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.delete(np.arange(13), 10))
     assert not any({11, 12} <= set(fold) for fold in folds)
 
@@ -71,14 +71,14 @@ def test_one_part_is_held_out_where_it_is_asked_for(iris, settings):
 
 
 def test_of_many_rows_a_tenth_is_held_out():
-    X, y, *_ = noisy_table(300, 0)
-    assert SHOPE(**QUICK).fit(X, y).n_held_out_ == 30
+    X, y, *_ = noisy_table(280, 0)
+    assert SHOPE(**QUICK).fit(X, y).n_held_out_ == 28
 
 
 def test_the_folds_are_evaluated_by_maps_that_have_not_seen_them(iris):
     X, y = iris
     task, random, trainer = _parts(SHOPE(**QUICK), X, y)
-    folds = deal(task.labels, 3, 2, random)
+    folds = deal(task.labels, 3, random)
     left = []
     found = cross_fit(trainer, task, folds, left.append)
     assert left == [4, 3, 2]
@@ -170,3 +170,16 @@ def test_a_time_limit_holds_for_all_folds(iris):
     assert time.monotonic() - start < 4
     assert model.n_held_out_ == 150
     assert model.validation_error_ < 0.2
+
+
+def test_weights_make_the_interval_wider():
+    X, y = make_classification(200, 8, weights=[0.9], n_informative=3, random_state=1)
+    plain, balanced = (
+        SHOPE(**QUICK, class_weight=weight).fit(X, y) for weight in (None, "balanced")
+    )
+    weights = balanced.class_weight_[y]
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    assert effective < 100
+    expected = error_interval(balanced.validation_error_, effective)
+    assert balanced.validation_interval_ == pytest.approx(expected)
+    assert plain.validation_interval_ == error_interval(plain.validation_error_, 200)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from hopefold import HOPE, SHOPE
-from hopefold.fitting import last_stretch
+from hopefold.fitting import held_out, last_stretch
 
 QUICK = {"max_epochs": 10, "random_state": 0, "n_factors": 16, "validation_fraction": 0.1}
 
@@ -45,4 +45,13 @@ def test_a_stretch_that_diverges_is_undone(three_blobs, monkeypatch):
     before = SHOPE(**QUICK, refit=False).fit(X, y)
     monkeypatch.setattr(last_stretch, "LAST_RATE", 1e30)
     after = SHOPE(**QUICK).fit(X, y)
+    np.testing.assert_array_equal(after.transform(X), before.transform(X))
+
+
+@pytest.mark.parametrize("settings", [{"exemplars": None}, {"exemplars": "kmeans"}], ids=str)
+def test_a_second_fit_that_is_worse_is_not_kept(three_blobs, monkeypatch, settings):
+    X, y = three_blobs
+    before = SHOPE(**QUICK, **settings, refit=False).fit(X, y)
+    monkeypatch.setattr(held_out, "worse_beyond_chance", lambda *_: True)
+    after = SHOPE(**QUICK, **settings).fit(X, y)
     np.testing.assert_array_equal(after.transform(X), before.transform(X))

@@ -104,7 +104,7 @@ class SNC(SupervisedEmbedding):
         ``class_weight``. With Adam, they choose neither the epoch nor any setting.
     n_held_out_, validation_interval_ : int, (float, float) or None
         The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
-        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.
+        interval. With fewer than 280 rows, it may be all rows: see ``validation_fraction``.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if

@@ -125,8 +125,8 @@ def print_summary(model: Any, data: Table | None, source: str, seconds: float) -
         rows |= _reading(data)
     if model.validation_error_ is not None:
         guessing = "" if data is None else f" (majority: {_majority_error(model, data)})"
-        error, n_held_out = model.validation_error_, model.n_held_out_
-        rows["held-out error"] = held_out_text(error, n_held_out, model.n_rows_) + guessing
+        found = model.validation_interval_, model.n_held_out_, model.n_rows_
+        rows["held-out error"] = held_out_text(model.validation_error_, *found) + guessing
     if model.train_error_ is not None:
         rows["training error"] = percent(model.train_error_)
     if model.calibration_error_ is not None:
@@ -190,13 +190,13 @@ def trustworthiness_text(trustworthiness: float) -> str:
     return f"{trustworthiness:.3f} of 1, on held-out rows"
 
 
-def held_out_text(error: float, n_held_out: int | None, n_rows: int | None) -> str:
+def held_out_text(
+    error: float, interval: Sequence[float] | None, n_held_out: int | None, n_rows: int | None
+) -> str:
     """Format the error on held-out rows, with its confidence interval."""
-    from hopefold.fitting.chance import error_interval
-
-    if n_held_out is None:  # a model file of an earlier version
+    if interval is None or n_held_out is None:  # a model file of an earlier version
         return percent(error)
-    low, high = error_interval(error, n_held_out)
+    low, high = interval
     where = f"on {n_held_out:,} rows"
     if n_held_out == n_rows:
         where = f"each of {n_rows:,} rows held out once"

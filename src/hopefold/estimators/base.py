@@ -247,13 +247,6 @@ class SupervisedEmbedding(
         return plot_model(self, self._embed(X), y)
 
     @property
-    def validation_interval_(self) -> tuple[float, float] | None:
-        """95 % confidence interval of ``validation_error_``; ``None`` without held-out rows."""
-        if self.validation_error_ is None or self.n_held_out_ is None:
-            return None
-        return error_interval(self.validation_error_, self.n_held_out_)
-
-    @property
     def exemplar_embedding_(self) -> Any:
         """Where the exemplars lie in the map; ``None`` if there are none."""
         return None if self.exemplars_ is None else self.reference_embedding_
@@ -344,6 +337,10 @@ class SupervisedEmbedding(
         self.interrupted_ = learned.run.interrupted
         self.validation_error_ = learned.run.kept.get("validation_error")
         self.n_held_out_: int | None = learned.n_held_out or None
+        self.validation_interval_: tuple[float, float] | None = None
+        if self.validation_error_ is not None and learned.n_effective:
+            interval = error_interval(self.validation_error_, learned.n_effective)
+            self.validation_interval_ = interval
         self.train_error_: float | None = training_error(learned, task, self.reference_embedding_)
         self.trustworthiness_: float | None = learned.trustworthiness
         self.temperature_ = learned.temperature

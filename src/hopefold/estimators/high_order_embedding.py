@@ -98,8 +98,9 @@ class HighOrderEmbedding(SupervisedEmbedding):
         record: dict[str, Any] = {"epoch": len(history) + 1}
         if not is_first:
             record["validation_error"] = self._error_on(task)
-        sizes = {} if is_first else self.method.sizes_of(self.map_.state_dict())
-        trainer = Trainer(request, self.method, decided=sizes)
+        decided = {} if is_first else self.method.sizes_of(self.map_.state_dict())
+        decided["validation_fraction"] = 0.0, "new rows are evaluated before they are learned from"
+        trainer = Trainer(request, self.method, decided=decided)
         method = self.method(trainer.plan(task))
         if is_first:
             state = IncrementalState.start(method, task)
@@ -122,8 +123,9 @@ class HighOrderEmbedding(SupervisedEmbedding):
             learned,
             run=Run(len(history), history),
             temperature=self.temperature_,
-            n_held_out=0 if is_first else len(task.labels),
         )
+        if not is_first:
+            learned = learned.evaluated_on(task, np.arange(len(task.labels)))
         self._publish(learned, task)
         state.published, self._incremental = self.map_, state
         self.seen_ = sketch(X, None if is_first else self.seen_)

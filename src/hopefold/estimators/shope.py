@@ -42,7 +42,7 @@ class SHOPE(HighOrderEmbedding):
         Exemplars per class. A class with fewer rows gets one exemplar per row.
     validation_fraction : float or "auto", default="auto"
         Fraction of the rows that is held out, stratified by class. The error on these rows is
-        reported. ``"auto"``: 0.1. For fewer than 300 rows with labels, cross-fitting: each row is
+        reported. ``"auto"``: 0.1. For fewer than 280 rows with labels, cross-fitting: each row is
         held out once, in 3 to 5 folds, ``validation_error_`` is the error on all of them, and the
         map is then learned from all rows by the same plan (with Adam, and unless ``refit``,
         ``patience``, ``structure`` or ``max_bytes`` say otherwise). 0 turns validation off.
@@ -107,9 +107,10 @@ class SHOPE(HighOrderEmbedding):
         longer anneals its learning rate within the limit, ends with the map that it has, and warns
         (``TimeLimitWarning``). Such a fit is not repeated bit for bit.
     effort : {"fast", "balanced", "best"}, default="balanced"
-        How much time to spend. ``"fast"``: a third of the epochs; with labels, also half of the
-        widths, and no comparison of columns and settings. ``"best"``: three times as many epochs;
-        with labels, also twice the widths. Settings that are given explicitly override it.
+        How much time to spend. ``"fast"``: a third of the epochs; with labels, also no comparison
+        of columns and settings, and half of the widths of S-HOPE. ``"best"``: three times as many
+        epochs; with labels, also twice the widths of S-HOPE. Settings that are given explicitly
+        override it.
     select_columns : "auto" or False, default="auto"
         Eliminate columns that do not matter. ``"auto"``: small maps are learned from part of the
         training rows, each without the least important columns of the one before, and the columns
@@ -189,7 +190,7 @@ class SHOPE(HighOrderEmbedding):
         ``class_weight``. With Adam, they choose neither the epoch nor any setting.
     n_held_out_, validation_interval_ : int, (float, float) or None
         The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
-        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.
+        interval. With fewer than 280 rows, it may be all rows: see ``validation_fraction``.
     temperature_ : float
         Temperature of the probabilities, learned from the held-out rows: the kernel's probabilities
         to the power of ``1 / temperature_``, divided by their sum. 1 where neighbors vote, or if

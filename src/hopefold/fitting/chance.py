@@ -54,9 +54,9 @@ def warn_of_no_validation() -> None:
     )
 
 
-def error_interval(error: float, n_rows: int) -> tuple[float, float]:
+def error_interval(error: float, n_rows: float) -> tuple[float, float]:
     """The 95 % confidence interval of an error on so many rows (Clopper and Pearson, 1934)."""
-    wrong = min(max(error * n_rows, 0.0), float(n_rows))
+    wrong = min(max(error * n_rows, 0.0), n_rows)
     tail = (1 - CONFIDENCE) / 2
     low = betaincinv(wrong, n_rows - wrong + 1, tail) if wrong > 0 else 0.0
     high = betaincinv(wrong + 1, n_rows - wrong, 1 - tail) if wrong < n_rows else 1.0

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def deal(
-    labels: Int[ndarray, " n"], n_folds: int, keep: int, random: np.random.RandomState
+    labels: Int[ndarray, " n"], n_folds: int, random: np.random.RandomState
 ) -> list[Int[ndarray, " f"]]:
-    """Deal the rows out to folds, class by class; none of a class with at most ``keep`` rows."""
+    """Deal the rows out to folds, class by class. The only row of a class is in no fold."""
     shuffled = random.permutation(len(labels))
-    shuffled = shuffled[np.bincount(labels)[labels[shuffled]] > keep]
+    shuffled = shuffled[np.bincount(labels)[labels[shuffled]] > 1]
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     folds = [np.sort(by_class[number::n_folds]) for number in range(n_folds)]
     return [fold for fold in folds if len(fold)]
@@ -79,7 +79,7 @@ class OutOfFold:
         for record, error in zip(history, self.mean_errors(n_epochs), strict=False):
             record["validation_error"] = float(error)
         run = learned.run._replace(history=history)
-        learned = replace(learned, run=run, n_held_out=len(self.rows))
+        learned = replace(learned, run=run).evaluated_on(task, self.rows)
         if self.shares is None:
             return learned
         return with_temperature(learned, task, self.shares, self.rows)
@@ -102,7 +102,7 @@ def cross_fit(
         plan = runs.plan(task, len(training))
         learned = runs.run(plan, task, training, fold, stage=stage, is_fold=True)
         if learned.run.interrupted:
-            return replace(calibrate(learned, task, training, fold), n_held_out=len(fold))
+            return calibrate(learned, task, training, fold).evaluated_on(task, fold)
         errors.append([record["validation_error"] for record in learned.run.history])
         shares.append(held_out_shares(learned, task, training, fold))
     finite = None

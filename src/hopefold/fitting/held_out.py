@@ -16,6 +16,7 @@ from hopefold.fitting.landmarks import TRUSTED_NEIGHBORS, trust
 from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Learned, Task
 from hopefold.inference.embedding import embed
+from hopefold.training.loop import worse_beyond_chance
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -29,6 +30,9 @@ LARGEST_UNSEEN_SHARE = 0.05
 
 #: Probabilities that are compared with labels at the most, rows times classes: 80 MB of float64.
 MOST_PROBABILITIES = 10_000_000
+
+#: Training rows, at least, that tell whether a map is worse than another.
+TRAINING_SAMPLE = 5_000
 
 #: Bins of the calibration error.
 N_BINS = 15
@@ -183,6 +187,21 @@ def _can_learn_temperature(task: Task, held_out: Int[ndarray, " h"]) -> bool:
     unseen = task.class_shares(held_out) == 0
     share = task.class_shares(np.arange(len(task.labels)))[unseen].sum()
     return len(held_out) >= FEWEST_ROWS and bool(share <= LARGEST_UNSEEN_SHARE)
+
+
+def misclassifies_more(
+    one: Learned, other: Learned, task: Task, training: Int[ndarray, " t"]
+) -> bool:
+    """Does a map misclassify more of the rows that both were learned from, by more than chance?"""
+    rows = task.labeled(training)
+    rows = rows[:: max(1, len(rows) // TRAINING_SAMPLE)]
+
+    def wrong(learned: Learned) -> Float[ndarray, " r"]:
+        references, labels = _references(learned, task, rows)
+        points = points_of(learned.plan, task, learned.map, rows)
+        return misclassified(task, learned.plan.n_neighbors, rows, points, references, labels)
+
+    return worse_beyond_chance(wrong(one), wrong(other))
 
 
 @torch.no_grad()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from hopefold.fitting.build import Method, Start, start_exemplars
 from hopefold.fitting.plan_values import Plan
@@ -35,15 +35,19 @@ class IncrementalState:
         self._optimizer: Optimizer | None = None
         #: The map that was published last: another one was fitted or loaded since.
         self.published: nn.Module | None = None
+        #: The columns that the fit before has eliminated.
+        self._eliminated: Tensor | None = None
 
     @classmethod
     def of_model(
         cls, method: Method, task: Task, map_: nn.Module, exemplars: ndarray, labels: ndarray
     ) -> IncrementalState:
         """From a fitted or loaded model on, with the dropout of the plan."""
-        same = method.make_map(task.rows.n_features)
+        same: Any = method.make_map(task.rows.n_features)
         same.load_state_dict(map_.state_dict())
-        return cls(method.plan, task, same, exemplars, labels)
+        state = cls(method.plan, task, same, exemplars, labels)
+        state._eliminated = (same.layers[0].C == 0).all(dim=0)
+        return state
 
     @classmethod
     def start(cls, method: Method, task: Task) -> IncrementalState:
@@ -66,6 +70,13 @@ class IncrementalState:
         if self._optimizer is None:
             self._optimizer = make_optimizer(groups, settings)
         return self._optimizer
+
+    @torch.no_grad()
+    def leave_out_eliminated(self) -> None:
+        """Set the weights of columns that were eliminated to 0 again."""
+        if self._eliminated is not None:
+            first: Any = self.map
+            first.layers[0].C[:, self._eliminated] = 0
 
     def is_finite(self) -> bool:
         """Are all weights and exemplars numbers?"""

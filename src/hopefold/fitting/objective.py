@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hopefold.core.maps import Pressed
 from hopefold.core.masks import MaskSampler
 from hopefold.fitting.batch import Batch, GlobalBatch, PseudoLabeling
-from hopefold.fitting.held_out import evaluate
+from hopefold.fitting.held_out import TRAINING_SAMPLE, evaluate
 from hopefold.fitting.losses import Loss
 from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Task
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 #: Share of the run after which spare coordinates are flat, and after which pseudo-labels count in
 #: full.
 FLAT, CONFIDENT = 0.8, 0.5
-
-#: Training rows, at least, that tell whether a map is as good as it was.
-TRAINING_SAMPLE = 5_000
 
 #: Training points that serve as references for the validation error of an epoch.
 VALIDATION_REFERENCES = 5_000

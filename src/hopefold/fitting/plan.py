@@ -25,8 +25,7 @@ FEW_FEATURES = 100
 #: The largest step of S-HOPE with one layer where structure is preserved.
 STRUCTURE_LEARNING_RATE = 6e-3
 
-#: The layers that S-HOPE stacks by default: without labels, where there are more than few features;
-#: with many classes and few features, where they misclassify fewer held-out rows than one layer.
+#: The layers that S-HOPE stacks by default without labels, where there are more than few features.
 TWO_LAYERS = (400, 400)
 
 #: The radius of adversarial perturbations, as a share of the spread of all rows; the same where
@@ -221,7 +220,7 @@ def _decide_schedule(draft: Draft) -> None:
     if high_order and draft.is_adam:
         draft.auto("patience", None, "the last epoch is kept")
     draft.auto("patience", max(10, values["max_epochs"] // 2), "half of max_epochs, at least 10")
-    draft.auto("weight_decay", 0.0, "no other decay has a lower loss on compared rows")
+    draft.auto("weight_decay", 0.0, "the usual one: no other was compared")
     if high_order:
         draft.auto("learning_rate", *_learning_rate(draft))
     values["learning_rate"] = float(values["learning_rate"])

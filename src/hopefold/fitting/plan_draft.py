@@ -17,7 +17,7 @@ USUAL_FACTORS, SMALL = 400, 2
 MOST_IN_SPAN = 1_500
 
 #: Where there are fewer rows, each of them is held out once, to estimate the error.
-FEW_ROWS = 300
+FEW_ROWS = 280
 
 
 class Draft:

@@ -150,6 +150,9 @@ class Selection:
                 break
             if worse_by(usual, candidate) > BETTER_DECAY:
                 best, chosen = candidate, tried
+        if decays:
+            why = "labels are clear" if not noisy else "no other has a lower loss on compared rows"
+            chosen.setdefault("weight_decay", (0.0, why))
         return chosen
 
     def _learn_small(self, task: Task) -> Candidate:

@@ -177,8 +177,10 @@ class Learned:
     #: Of the class probabilities, and their calibration error; learned from held-out rows.
     temperature: float = 1.0
     calibration_error: float | None = None
-    #: The number of rows that its validation error is the error of.
+    #: The rows that its validation error is the error of: how many, and how many of equal weights
+    #: would give an error as uncertain.
     n_held_out: int = 0
+    n_effective: float = 0.0
 
     def with_map_of(self, other: Learned) -> Learned:
         """The same, with another map and its exemplars, and how its run ended."""
@@ -196,6 +198,12 @@ class Learned:
             return replace(self, map=map_)
         exemplars = _widen(torch.from_numpy(self.exemplars), columns, n_columns).numpy()
         return replace(self, map=map_, exemplars=exemplars)
+
+    def evaluated_on(self, task: Task, rows: Int[ndarray, " h"]) -> Learned:
+        """The same, with the number of the held-out rows (their effective number: Kish, 1965)."""
+        weights = task.class_weights[task.labels[rows]]
+        effective = weights.sum() ** 2 / (weights**2).sum() if len(rows) else 0.0
+        return replace(self, n_held_out=len(rows), n_effective=float(effective))
 
     def with_validation_error(self, error: float) -> Learned:
         """The same, with another error on the held-out rows for the epoch that was kept."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from hopefold.training.distributed import SINGLE_PROCESS, ProcessGroup
 
-#: Shares of the time that is left: for comparisons, for the run, and for the last stretch. What
-#: remains is for k-means, the evaluation and what the caller does.
-FOR_COMPARISONS, FOR_THE_RUN, FOR_THE_REST = 0.3, 0.75, 0.7
+#: Shares of the time that is left: for comparisons, for the run, and for the last stretch; for the
+#: first of two runs. What remains is for k-means, the evaluation and what the caller does.
+FOR_COMPARISONS, FOR_THE_RUN, FOR_THE_REST, FOR_THE_FIRST = 0.3, 0.75, 0.7, 0.4
 
 
 class TimeLimit:

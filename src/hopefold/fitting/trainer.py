@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hopefold.fitting.alternatives import alternatives, comparisons, for_trial
+from hopefold.fitting.alternatives import alternatives, comparisons
 from hopefold.fitting.build import Method, Start, build, learned_so_far
 from hopefold.fitting.chance import warn_of_chance, warn_of_no_validation
 from hopefold.fitting.cross_fitting import cross_fit, deal
 from hopefold.fitting.fit_identity import identify
-from hopefold.fitting.held_out import calibrate, split, trust_held_out
+from hopefold.fitting.held_out import calibrate, misclassifies_more, split, trust_held_out
 from hopefold.fitting.incremental import IncrementalState
 from hopefold.fitting.landmarks import with_landmarks
 from hopefold.fitting.last_stretch import (
@@ -40,7 +40,14 @@ from hopefold.fitting.row_span import RowSpan
 from hopefold.fitting.selection import Selection
 from hopefold.fitting.size_budget import learn_within_budget
 from hopefold.fitting.task import Learned, Task
-from hopefold.fitting.time_limit import FOR_COMPARISONS, FOR_THE_REST, FOR_THE_RUN, TimeLimit
+from hopefold.fitting.time_limit import (
+    FOR_COMPARISONS,
+    FOR_THE_FIRST,
+    FOR_THE_REST,
+    FOR_THE_RUN,
+    TimeLimit,
+)
+from hopefold.fitting.trials import best_of
 from hopefold.training.checkpoints import hold
 from hopefold.training.loop import minimize
 from hopefold.training.progress import Progress
@@ -111,6 +118,7 @@ class Trainer:
                 progress,
                 optimizer=state.optimizer(objective.groups, settings),
             )
+        state.leave_out_eliminated()
         map_ = method.finish(copy.deepcopy(state.map).cpu().requires_grad_(False))
         exemplars = objective.learned_exemplars().detach().cpu().numpy()
         return Learned(map_, exemplars, state.labels, run, plan)
@@ -132,7 +140,6 @@ class Trainer:
         self._time_spent = self._limit.portion(FOR_COMPARISONS)
         task = self._select(task, training, random)
         plan = self.plan(task, len(training))
-        self._time_spent = self._limit.portion(FOR_THE_RUN)
 
         def evaluate(learned: Learned) -> Learned:
             """What held-out rows tell of a map that has not learned from them."""
@@ -143,22 +150,24 @@ class Trainer:
             return calibrate(learned, task, training, held_out) if len(held_out) else learned
 
         if plan.refit and len(held_out) and goes_on(self._request, plan):
+            self._time_spent = self._limit.portion(FOR_THE_RUN)
             stretch = LastStretch(everything, evaluate)
             learned = self.run(plan, task, training, held_out, stretch=stretch)
         else:
+            again = plan.refit and len(held_out) > 0
+            self._time_spent = self._limit.portion(FOR_THE_FIRST if again else FOR_THE_RUN)
             learned = evaluate(self.run(plan, task, training, held_out))
-            self._time_spent = self._limit.portion(FOR_THE_REST)
-            if plan.refit and len(held_out) and not learned.run.interrupted:
-                learned = self._refit(task, everything, learned)
+            self._time_spent = self._limit.portion(FOR_THE_RUN)
+            if again and not learned.run.interrupted:
+                learned = self._refit(task, training, everything, learned)
         if len(held_out):
             warn_of_chance(learned.run.late_error, task.class_shares(held_out), len(held_out))
-        return replace(learned, n_held_out=len(held_out)), task
+        return learned.evaluated_on(task, held_out), task
 
     def _fit_few(self, plan: Plan, task: Task, random: np.random.RandomState) -> Learned:
         """Learn from all rows, after each of them was held out once."""
         everything = np.arange(len(task.labels))
-        keep = plan.n_exemplars if plan.exemplars else 1
-        folds = deal(task.labels, round(1 / plan.validation_fraction), keep, random)
+        folds = deal(task.labels, round(1 / plan.validation_fraction), random)
         if not folds:
             warn_of_no_validation()
             return self.run(plan, task, everything, everything[:0])
@@ -190,16 +199,20 @@ class Trainer:
         self._decided = {**self._decided, **chosen}
         return replace(plain, checkpoint=task.checkpoint)
 
-    def _refit(self, task: Task, everything: ndarray, learned: Learned) -> Learned:
+    def _refit(
+        self, task: Task, training: ndarray, everything: ndarray, learned: Learned
+    ) -> Learned:
         """Learn again from all rows, for the number of epochs that was kept.
 
         The learning rate is annealed anew within that number. What held-out rows have found of the
-        first run is kept.
+        first run is kept; so is its map, if the other one misclassifies more training rows.
         """
         epochs = learned.run.epochs, "as many as were kept on the training part"
         self._decided = {**self._decided, "max_epochs": epochs}
         plan = self.plan(task, len(everything))
         again = self.run(plan, task, everything, everything[:0], like=learned)
+        if misclassifies_more(again, learned, task, training):
+            return learned
         return replace(
             again,
             run=learned.run,
@@ -313,43 +326,14 @@ class Trainer:
         plans = [resolve(self._request, task.facts(), decided) for decided in tried]
         check_request(self._request, task, plans)
         prepared = task
-        if any(plan.structure for plan in plans):
-            prepared = with_landmarks(plans[0], task, random)
+        if structured := [plan for plan in plans if plan.structure]:
+            prepared = with_landmarks(structured[0], task, random)
         tasks = [prepared if plan.structure else task for plan in plans]
         best = 0
         if len(tried) > 1:
-            best = self._best_of(plans[0], tried, tasks, random)
+            best = best_of(self, self._request, tried, tasks, random)
         self._decided = tried[best]
         return tasks[best]
-
-    def _best_of(
-        self, usual: Plan, tried: list[Any], tasks: list[Task], random: np.random.RandomState
-    ) -> int:
-        """Which alternative misclassifies the fewest held-out rows, after a part of the epochs.
-
-        It is the first one unless another is better by more than chance: few labels are held out
-        where few are known.
-        """
-        training, held_out = split(usual, tasks[0], random)
-        if not len(held_out):
-            return 0
-        errors = [
-            self.trial_error(decided, task, training, held_out)
-            for decided, task in zip(tried, tasks, strict=True)
-        ]
-        fewest = min(errors)
-        chance = np.sqrt((errors[0] + fewest) / len(held_out))
-        return errors.index(fewest) if errors[0] - fewest > chance else 0
-
-    def trial_error(
-        self, decided: Decided, task: Task, training: ndarray, held_out: ndarray
-    ) -> float:
-        """The error on held-out rows after a part of the epochs."""
-        facts = task.facts(len(training))
-        plan = resolve(self._request, facts, decided)
-        epochs = for_trial(plan, len(training))
-        plan = resolve(self._request, facts, {**decided, "max_epochs": epochs})
-        return self.run(plan, task, training, held_out, stage=", trial").run.late_error
 
     # -- checkpoints ------------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ def _as_plain_data(model: Any) -> tuple[dict[str, Any], dict[str, ndarray]]:
         "epochs": model.n_iter_,
         "validation_error": model.validation_error_,
         "n_held_out": model.n_held_out_,
+        "validation_interval": model.validation_interval_,
         "train_error": model.train_error_,
         "trustworthiness": model.trustworthiness_,
         "temperature": model.temperature_,
@@ -170,6 +171,8 @@ def _revive(manifest: dict[str, Any], tensors: dict[str, ndarray]) -> Any:
     model.n_iter_ = manifest["epochs"]
     model.validation_error_ = manifest["validation_error"]
     model.n_held_out_ = manifest.get("n_held_out")
+    interval = manifest.get("validation_interval")
+    model.validation_interval_ = None if interval is None else tuple(interval)
     model.train_error_ = manifest.get("train_error")  # absent from older files
     model.trustworthiness_ = manifest.get("trustworthiness")
     model.structure_ = manifest.get("structure", 0.0)

@@ -53,6 +53,7 @@ def check_manifest(manifest: Mapping[str, Any], n_tensors: int) -> None:
         "feature names": names is None or is_list_of_text(names),
         "n_rows": _is_whole(manifest.get("n_rows")),
         "n_held_out": _is_whole(manifest.get("n_held_out")),
+        "validation interval": _is_interval(manifest.get("validation_interval")),
         "epochs": _is_whole(manifest["epochs"]),
         "errors": all(
             _is_number(manifest.get(which))
@@ -184,6 +185,11 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return value is None or (type(value) in (int, float) and math.isfinite(value))
+
+
+def _is_interval(value: Any) -> bool:
+    is_pair = isinstance(value, list | tuple) and len(value) == 2
+    return value is None or (is_pair and all(one is not None and _is_number(one) for one in value))
 
 
 def _is_temperature(value: Any) -> bool:

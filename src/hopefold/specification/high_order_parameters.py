@@ -91,7 +91,7 @@ _CHANGED = (
         default="auto",
         kind='float or "auto"',
         prose="""Fraction of the rows that is held out, stratified by class. The error on these rows
-        is reported. ``"auto"``: 0.1. For fewer than 300 rows with labels, cross-fitting: each row
+        is reported. ``"auto"``: 0.1. For fewer than 280 rows with labels, cross-fitting: each row
         is held out once, in 3 to 5 folds, ``validation_error_`` is the error on all of them, and
         the map is then learned from all rows by the same plan (with Adam, and unless ``refit``,
         ``patience``, ``structure`` or ``max_bytes`` say otherwise). 0 turns validation off.""",
@@ -157,9 +157,10 @@ _ADDED = (
         "str",
         "balanced",
         '{"fast", "balanced", "best"}',
-        """How much time to spend. ``"fast"``: a third of the epochs; with labels, also half of the
-        widths, and no comparison of columns and settings. ``"best"``: three times as many epochs;
-        with labels, also twice the widths. Settings that are given explicitly override it.""",
+        """How much time to spend. ``"fast"``: a third of the epochs; with labels, also no
+        comparison of columns and settings, and half of the widths of S-HOPE. ``"best"``: three
+        times as many epochs; with labels, also twice the widths of S-HOPE. Settings that are given
+        explicitly override it.""",
         partial(checks.check_choice, choices=choices.EFFORTS),
     ),
     Parameter(

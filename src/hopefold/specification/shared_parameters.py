@@ -257,7 +257,7 @@ ATTRIBUTES = (
         "n_held_out_, validation_interval_",
         "int, (float, float) or None",
         """The number of rows that ``validation_error_`` was measured on, and its 95 % confidence
-        interval. With fewer than 300 rows, it may be all rows: see ``validation_fraction``.""",
+        interval. With fewer than 280 rows, it may be all rows: see ``validation_fraction``.""",
     ),
     Attribute(
         "temperature_",

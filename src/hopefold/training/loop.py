@@ -28,6 +28,8 @@ class Run(NamedTuple):
     history: list[Record]
     #: Whether the run was interrupted, and ended early.
     interrupted: bool = False
+    #: Whether it has used up its time, and ended early.
+    out_of_time: bool = False
 
     @property
     def kept(self) -> Record:
@@ -117,7 +119,7 @@ class Descent:
         self._first = math.nan
         self._begin_epoch()
         self.history: list[Record] = []
-        self._interrupted = False
+        self._interrupted = self._out_of_time = False
 
     def run(self, progress: Progress, checkpoint: Checkpoint | None = None) -> None:
         """Run all epochs; one that diverges is undone and repeated with a smaller learning rate."""
@@ -148,6 +150,7 @@ class Descent:
             if checkpoint is not None:
                 checkpoint.offer(partial(State, *good), epoch_is_over=True)
         if len(self.history) < self._settings.max_epochs:
+            self._out_of_time = self._time_spent() >= 1
             progress.stop_early()
 
     def end(self) -> Run:
@@ -160,7 +163,7 @@ class Descent:
             raise _diverged(
                 f"the loss rose from {self._first:.3g} to {loss_now:.3g}", kept, settings
             )
-        return Run(kept, self.history, self._interrupted)
+        return Run(kept, self.history, self._interrupted, self._out_of_time)
 
     def state(self, *, over: bool = False) -> State:
         """Return everything that is needed to resume from here."""

@@ -81,8 +81,8 @@ def _measures(manifest: dict[str, Any]) -> dict[str, str]:
     if manifest.get("interrupted"):
         rows["interrupted"] = "the fit was stopped early: this is the best map until then"
     if (error := manifest.get("validation_error")) is not None:
-        held_out = manifest.get("n_held_out"), manifest.get("n_rows")
-        rows["held-out error"] = shown.held_out_text(error, *held_out)
+        found = (manifest.get(name) for name in ("validation_interval", "n_held_out", "n_rows"))
+        rows["held-out error"] = shown.held_out_text(error, *found)
     if (error := manifest.get("train_error")) is not None:
         rows["training error"] = shown.percent(error)
     if manifest["classes"]["values"]:
