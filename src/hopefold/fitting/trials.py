@@ -1,4 +1,4 @@
-"""Alternatives on trial: each learns for a part of the epochs, and is evaluated on held-out rows."""
+"""Alternatives on trial: runs of a part of the epochs, evaluated on held-out rows."""
 
 from __future__ import annotations
 
