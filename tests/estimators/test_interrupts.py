@@ -35,7 +35,7 @@ def interrupt(monkeypatch):
 @pytest.mark.parametrize("model", [HOPE(**QUICK), SHOPE(**QUICK), SHOPE(**QUICK, n_units=20)])
 def test_the_best_epoch_is_returned_with_a_warning(model, three_blobs, interrupt, tmp_path):
     X, y = three_blobs
-    interrupt(10 * STEPS)
+    interrupt(8 * STEPS)
     with pytest.warns(InterruptedWarning, match=r"after epoch \d of 20: it returns the map of ep"):
         model.fit(X, y)
     assert model.interrupted_
@@ -64,7 +64,7 @@ def test_in_the_last_stretch_the_evaluated_map_is_returned(three_blobs, interrup
     X, y = three_blobs
     settings = {**QUICK, "validation_fraction": 0.1}
     before = SHOPE(**settings, refit=False).fit(X, y)
-    n_steps = STEPS * (20 + 4)  # for a fifth of the epochs, exemplars and map take turns
+    n_steps = STEPS * 20
     interrupt(n_steps + 2)
     with pytest.warns(InterruptedWarning, match="without the held-out rows"):
         after = SHOPE(**settings).fit(X, y)

@@ -127,13 +127,15 @@ def test_the_interval_is_that_of_clopper_and_pearson():
 
 
 def test_the_interval_holds_the_true_error_of_noisy_tables():
-    held = []
-    for seed in range(12):
+    held, differences = [], []
+    for seed in range(8):
         X, y, X_new, y_new = noisy_table(120, seed)
-        model = SHOPE(random_state=seed, max_epochs=20).fit(X, y)
-        low, high = model.validation_interval_
-        held.append(low <= 1 - model.score(X_new, y_new) <= high)
-    assert sum(held) >= 10
+        model = SHOPE(random_state=seed).fit(X, y)
+        (low, high), error = model.validation_interval_, 1 - model.score(X_new, y_new)
+        held.append(low <= error <= high)
+        differences.append(model.validation_error_ - error)
+    assert sum(held) >= 7
+    assert abs(np.mean(differences)) < 0.04
 
 
 def test_a_file_keeps_the_number_of_held_out_rows(iris, tmp_path):

@@ -9,9 +9,8 @@ from __future__ import annotations
 #: What an effort multiplies: the widths, and the number of epochs.
 EFFORTS = {"fast": (0.5, 1 / 3), "balanced": (1.0, 1.0), "best": (2.0, 3.0)}
 
-#: The widths of both layers: for few rows, from `MANY_ROWS` on, and for tables of `MANY_NUMBERS`.
-NARROW, WIDE, WIDEST = 100, 200, 300
-MANY_ROWS, MANY_NUMBERS = 4_000, 30_000_000
+#: The widths of both layers: for few rows, and from `MANY_ROWS` on.
+NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
 
 #: Batches: about so many per epoch, of between so many rows.
 BATCHES, SMALLEST, LARGEST = 20, 32, 250
@@ -37,12 +36,9 @@ SPARSE_DROPOUT, SPARSE_EPOCHS, SPARSE_RATE = 0.5, 1 / 3, 2.0
 DROPOUT = 0.1
 
 
-def layer_sizes(n_rows: int, n_columns: int, effort: str) -> tuple[int, int]:
+def layer_sizes(n_rows: int, effort: str) -> tuple[int, int]:
     """The number of units in both layers, and of polynomial units in each of them."""
-    usual = NARROW if n_rows < MANY_ROWS else WIDE
-    if n_rows * n_columns >= MANY_NUMBERS:
-        usual = WIDEST
-    width = round(EFFORTS[effort][0] * usual)
+    width = round(EFFORTS[effort][0] * (NARROW if n_rows < MANY_ROWS else WIDE))
     return width, width
 
 

@@ -123,6 +123,8 @@ class Draft:
             values["pseudo_labels"] = self.has_pseudo_labels
             values["cross_fits"] = self.cross_fits
             values["in_row_span"] = self.in_row_span
+            if self.has_short_schedule:
+                values["taking_turns"] = 0.0
         return Plan(
             method=self.request.method,
             options=options,

@@ -8,7 +8,7 @@ from typing import Any
 
 from hopefold.fitting.layer_sizes import Layers, is_several
 from hopefold.fitting.plan_table import as_table, rows_of
-from hopefold.training.settings import Training
+from hopefold.training.settings import TAKING_TURNS, Training
 
 GIVEN = "given"
 DEFAULT = "default"
@@ -148,6 +148,7 @@ class Plan:
     batch_iterations: int = 1
     weight_decay: float = 0.0
     patience: int | None = None
+    taking_turns: float = TAKING_TURNS
     # a high-order map
     order: int | tuple[int, ...] = 1
     n_factors: int | tuple[int, ...] = 0
@@ -197,6 +198,7 @@ class Plan:
             batch_iterations=self.batch_iterations,
             weight_decay=self.weight_decay,
             patience=self.patience,
+            taking_turns=self.taking_turns,
         )
 
     @property

@@ -325,7 +325,7 @@ SHOPE = override(
         'int, tuple of int or "auto"',
         """Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs
         of the layer below. ``"auto"``, if all rows have labels: ``(100, 100)``, from 4,000 rows on
-        ``(200, 200)``, for 30 million numbers or more ``(300, 300)``, or 200 if one layer has a
+        ``(200, 200)``, or 200 if one layer has a
         significantly lower loss on a part of the training rows. Without labels ``(400, 400)`` for
         100 features or more. Otherwise, for pairs and with ``augment``: 600; with ``max_bytes``,
         two or three per polynomial unit.""",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: The usual share of the epochs in which the map and the exemplars take turns.
+TAKING_TURNS = 0.2
+
 
 @dataclass(frozen=True)
 class Training:
@@ -19,7 +22,7 @@ class Training:
     #: end, and keep the last epoch, so that the held-out error is free of selection bias.
     patience: int | None
     #: Share of the epochs in which groups of parameters alternate before they are learned together.
-    taking_turns: float = 0.2
+    taking_turns: float = TAKING_TURNS
     #: For a run of unknown length: the constant progress of each step. ``None``: the progress goes
     #: from 0 to 1.
     constant_progress: float | None = None
