@@ -99,7 +99,7 @@ def learn_the_rest(
 def warn_of_early_end(run: Run, plan: Plan, *, resumes: bool) -> None:
     """Warn if the map is that of a run that was interrupted, or that has run out of time."""
     n_epochs, error = len(run.history), run.kept.get("validation_error")
-    if not (run.interrupted or run.out_of_time):
+    if n_epochs == plan.max_epochs or not (run.interrupted or run.out_of_time):
         return
     why, remedy = "was interrupted", "Fit again for a better one."
     if not run.interrupted:
