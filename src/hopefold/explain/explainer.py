@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 UNITS = ("standard", "data")
 SLOPES = ("mean", "local")
 
+#: Said of the terms of a map of several layers that are not ranked on rows.
+ROUGH = "a rough ranking, as the map has several layers: give rows for a better one"
+
 
 class Explainer:
     """A fitted HOPE or S-HOPE as a polynomial of its features, exact or approximate."""
@@ -80,7 +84,10 @@ class Explainer:
         polynomial = polynomial.in_units(unit.factor, unit.offset)
         if rows is None:
             found = largest_terms(polynomial, top, degrees)
-            return tell(found, names, units, self._model.n_features_in_)
+            terms = tell(found, names, units, self._model.n_features_in_)
+            if len(self._model.map_.layers) == 1:
+                return terms
+            return replace(terms, note="; ".join(filter(None, (terms.note, ROUGH))))
         if not polynomial.A.any():
             raise ConstantRows(CONSTANT)
         found = largest_terms(polynomial, max(top, CANDIDATES), degrees)
