@@ -29,9 +29,10 @@ class SHOPE(HighOrderEmbedding):
     n_units : int, tuple of int or "auto", default="auto"
         Sigmoid units. A tuple such as ``(400, 400)`` stacks layers: each multiplies the outputs of
         the layer below. ``"auto"``, if all rows have labels: ``(100, 100)``, from 4,000 rows on
-        ``(200, 200)``, or 200 if one layer has a significantly lower loss on a part of the training
-        rows. Without labels ``(400, 400)`` for 100 features or more. Otherwise, for pairs and with
-        ``augment``: 600; with ``max_bytes``, two or three per polynomial unit.
+        ``(200, 200)``, for 30 million numbers ``(300, 300)``, or 200 if one layer has a
+        significantly lower loss on a part of the training rows. Without labels ``(400, 400)`` for
+        100 features or more. Otherwise, for pairs and with ``augment``: 600; with ``max_bytes``,
+        two or three per polynomial unit.
     exemplars : {"joint", "kmeans", None}, default="joint"
         The references that new rows are compared with. ``"joint"``: exemplars that start from
         k-means and are learned together with the map. ``"kmeans"``: the map is learned on pairs of
@@ -69,20 +70,20 @@ class SHOPE(HighOrderEmbedding):
     max_epochs : int or "auto", default="auto"
         Maximum number of epochs. ``"auto"``, for labels and two layers: 60 up to 6,000 rows, fewer
         for more rows, two thirds of them with ``adversarial``, a third for sparse rows with 250
-        features or more, but at least 18. One layer, HOPE and rows without labels: enough for about
-        2,000 steps, between 70 and 100 (50 and 100 with ``adversarial``; 100 for a map with few
-        factors); if these make more than 20,000 steps, fewer, but at least 10. More than 10 classes
-        get up to three times as many. The optimizers ``"cg"`` and ``"lbfgs"`` get 50. See
-        ``effort``.
+        features or more, but at least 18 (11 with ``adversarial``). One layer, HOPE and rows
+        without labels: enough for about 2,000 steps, between 70 and 100 (50 and 100 with
+        ``adversarial``; 100 for a map with few factors); if these make more than 20,000 steps,
+        fewer, but at least 10. More than 10 classes get up to three times as many. The optimizers
+        ``"cg"`` and ``"lbfgs"`` get 50. See ``effort``.
     batch_size : int or "auto", default="auto"
         Rows per step. ``"auto"``: at most 250 with joint exemplars and 1,000 with pairs, fewer for
         small data; 5,000 for the optimizers ``"cg"`` and ``"lbfgs"``.
     learning_rate : float or "auto", default="auto"
         Largest learning rate of Adam: a linear warm-up over the first tenth of the training, then a
-        cosine decay. ``"auto"``: 0.004 for labels and two layers, 0.008 for sparse rows with 250
-        features or more. Otherwise 0.001 for HOPE and 0.002 for S-HOPE; with fewer than 100
-        features 0.002 and 0.006, divided by the number of layers. Larger for a map with few
-        factors.
+        cosine decay. ``"auto"``: 0.004 for labels and two layers, less for more than 200 units,
+        0.008 for sparse rows with 250 features or more. Otherwise 0.001 for HOPE and 0.002 for
+        S-HOPE; with fewer than 100 features 0.002 and 0.006, divided by the number of layers.
+        Larger for a map with few factors.
     optimizer : {"adam", "cg", "lbfgs"}, default="adam"
         ``"cg"``: the paper's, conjugate gradient on each batch. ``"lbfgs"``: L-BFGS on each batch.
     batch_iterations : int, default=3

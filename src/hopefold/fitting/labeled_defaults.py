@@ -9,16 +9,19 @@ from __future__ import annotations
 #: What an effort multiplies: the widths, and the number of epochs.
 EFFORTS = {"fast": (0.5, 1 / 3), "balanced": (1.0, 1.0), "best": (2.0, 3.0)}
 
-#: The widths of both layers: for few rows, and from `MANY_ROWS` on.
-NARROW, WIDE, MANY_ROWS = 100, 200, 4_000
+#: The widths of both layers: for few rows, from `MANY_ROWS` on, and for tables of `MANY_NUMBERS`.
+NARROW, WIDE, WIDEST = 100, 200, 300
+MANY_ROWS, MANY_NUMBERS = 4_000, 30_000_000
 
 #: Batches: about so many per epoch, of between so many rows.
 BATCHES, SMALLEST, LARGEST = 20, 32, 250
 
 #: The number of epochs up to `FEW_ROWS` rows; beyond, it falls with the number of rows to a power.
-EPOCHS, FEW_ROWS, POWER, FEWEST_EPOCHS = 60, 6_000, 0.8, 18
+#: The fewest epochs, and the fewest with adversarial perturbations.
+EPOCHS, FEW_ROWS, POWER = 60, 6_000, 0.8
+FEWEST_EPOCHS, FEWEST_ADVERSARIAL = 18, 11
 
-#: The largest step of Adam with two layers; it is larger for layers that are narrower than usual.
+#: The largest step of Adam with two layers; larger for narrower layers, smaller for wider ones.
 LEARNING_RATE = 4e-3
 
 #: More classes than these need more epochs to find their places in a plane, up to a factor.
@@ -36,9 +39,12 @@ SPARSE_DROPOUT, SPARSE_EPOCHS, SPARSE_RATE = 0.5, 1 / 3, 2.0
 DROPOUT = 0.1
 
 
-def layer_sizes(n_rows: int, effort: str) -> tuple[int, int]:
+def layer_sizes(n_rows: int, n_columns: int, effort: str) -> tuple[int, int]:
     """The number of units in both layers, and of polynomial units in each of them."""
-    width = round(EFFORTS[effort][0] * (NARROW if n_rows < MANY_ROWS else WIDE))
+    usual = NARROW if n_rows < MANY_ROWS else WIDE
+    if n_rows * n_columns >= MANY_NUMBERS:
+        usual = WIDEST
+    width = round(EFFORTS[effort][0] * usual)
     return width, width
 
 
@@ -52,7 +58,8 @@ def epochs(
 ) -> int:
     """The number of passes over the rows: row visits grow more slowly than the rows."""
     share = (EPOCHS_LEFT if adversarial else 1) * (SPARSE_EPOCHS if sparse else 1)
-    passes = max(FEWEST_EPOCHS, share * EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
+    fewest = FEWEST_ADVERSARIAL if adversarial else FEWEST_EPOCHS
+    passes = max(fewest, share * EPOCHS * min(1.0, FEW_ROWS / n_rows) ** POWER)
     crowded = min(max(1, n_classes / MANY_CLASSES), MOST_FOR_CLASSES)
     return round(EFFORTS[effort][1] * crowded * passes)
 
@@ -60,4 +67,5 @@ def epochs(
 def learning_rate(n_factors: int, *, sparse: bool = False) -> float:
     """The largest step for layers of so many polynomial units, the narrowest of them."""
     rate = LEARNING_RATE * (SPARSE_RATE if sparse else 1)
-    return float(rate * max(1.0, NARROW / n_factors) ** (1 / 3))
+    wider = min(1.0, WIDE / n_factors) ** (2 / 3)
+    return float(rate * wider * max(1.0, NARROW / n_factors) ** (1 / 3))

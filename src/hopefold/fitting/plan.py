@@ -122,8 +122,9 @@ def _decide_sizes(draft: Draft) -> None:
     if unlabeled and draft.request.leaves_layers and facts.n_features >= FEW_FEATURES:
         draft.auto("n_units", TWO_LAYERS, f"no labels, and at least {FEW_FEATURES} features")
     if draft.is_labeled and draft.learns_fast and draft.request.leaves_layers:
-        rows = f"{facts.n_training:,} rows to learn from"
-        draft.auto("n_units", labeled.layer_sizes(facts.n_training, draft.effort), rows)
+        sizes = labeled.layer_sizes(facts.n_training, facts.n_columns, draft.effort)
+        table = f"{facts.n_training:,} rows to learn from, {facts.n_columns:,} columns"
+        draft.auto("n_units", sizes, table)
     if draft.has_short_schedule:
         draft.auto("n_factors", tuple(draft.values["n_units"]), "as many as units")
     draft.auto("n_units", defaults.n_units, usual or "the usual number")
