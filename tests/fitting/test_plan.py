@@ -98,8 +98,8 @@ def test_labeled_rows_have_two_layers_and_a_short_schedule():
 def test_more_than_ten_classes_have_more_epochs_and_narrow_layers_larger_steps():
     epochs = [plan_for(SHOPE(), n_classes=n).max_epochs for n in (2, 10, 20, 30, 90)]
     assert epochs == [60, 60, 120, 180, 180]
-    rates = [plan_for(SHOPE(n_units=(n, n))).learning_rate for n in (20, 100, 300)]
-    assert rates[0] > rates[1] == rates[2] == labeled.LEARNING_RATE
+    rates = [plan_for(SHOPE(n_units=(n, n))).learning_rate for n in (20, 100, 200, 300)]
+    assert rates[0] > rates[1] == rates[2] == labeled.LEARNING_RATE > rates[3]
 
 
 def test_row_visits_grow_with_the_rows_but_more_slowly():
