@@ -166,6 +166,7 @@ FRONT_SETS: dict[str, FrontSet] = {
     ),
     **{name: FrontSet(partial(_small, name), False) for name in ("circles", "quantiles")},
     "kept wide": FrontSet(lambda seed: make_wide(1_200, 3_000, seed), False),
+    "kept few": FrontSet(lambda seed: make_wide(250, 2_000, seed), False),
     "kept products": FrontSet(make_products, False),
     "kept flipped 10 %": FrontSet(partial(make_flipped, 0.1), False),
     "kept flipped 25 %": FrontSet(partial(make_flipped, 0.25), False),
