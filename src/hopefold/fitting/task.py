@@ -33,6 +33,9 @@ LABELED_SHARE = 0.05
 #: Processors multiply by so many columns at a time: a few less take as long.
 COLUMNS_AT_ONCE = 16
 
+#: The fewest pixels of an image: 7 × 7. Fewer columns of one range are measurements.
+FEWEST_PIXELS = 49
+
 #: Rows that tell whether columns are binary.
 SAMPLED_ROWS = 1_000
 
@@ -78,8 +81,8 @@ class Task:
 
     @cached_property
     def _has_pixels(self) -> bool:
-        """Do columns share one scale, and have more than the two values of binary columns?"""
-        if not self.scale.is_one or self.n_features == 1 or self.rows.is_sparse:
+        """Do many columns share one scale, with more than the two values of binary columns?"""
+        if not self.scale.is_one or self.n_features < FEWEST_PIXELS or self.rows.is_sparse:
             return False
         n_rows = len(self.labels)
         sample = self.rows.fetch(np.arange(0, n_rows, max(1, n_rows // SAMPLED_ROWS)))
