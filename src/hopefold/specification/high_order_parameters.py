@@ -57,10 +57,11 @@ _ADVERSARIAL = Parameter(
     """Radius of an L2-normalized adversarial perturbation, below 1: a fraction of the
     root-mean-square distance of the rows from their mean. The loss is the mean over the rows and
     over the same rows moved by this radius along the gradient of their own loss (Goodfellow et al.,
-    2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.15 for two layers
-    and pixels (49 columns or more of one range); for one layer, 0.1 for pixels and for 100 features or more; otherwise 0. It is 0 for
-    sparse rows, with ``augment``, and for the optimizers ``"cg"`` and ``"lbfgs"``. Where some
-    labels are missing, ``"auto"`` is 0.2 with Adam; where only neighbors are learned, it is 0.""",
+    2015); for rows with pseudo-labels see Miyato et al. (2018). ``"auto"``: 0.15 for two layers and
+    pixels (49 columns or more of one range); for one layer, 0.1 for pixels and for 100 features or
+    more; otherwise 0. It is 0 for sparse rows, with ``augment``, and for the optimizers ``"cg"``
+    and ``"lbfgs"``. Where some labels are missing, ``"auto"`` is 0.2 with Adam; where only
+    neighbors are learned, it is 0.""",
     _SHARE_OR_AUTO,
 )
 
