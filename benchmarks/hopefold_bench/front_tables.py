@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hopefold_bench.front import DEFAULT, OTHERS, front_file
+from hopefold_bench.front import DEFAULT, OTHERS, OURS, front_file
 from hopefold_bench.front_sets import FRONT_SETS
 from hopefold_bench.markdown import NOT_RUN, markdown
 from hopefold_bench.records import read_lines
@@ -51,7 +51,7 @@ def front_table(folder: Path, part: str = "test") -> str:
         cells = [_cell(lines.get((name, method), [])) for method in (DEFAULT, *OTHERS)]
         rows.append([name + kept, f"{first['n_train']:,}", f"{first['n_columns']:,}", *cells])
     sentences = [_compared(lines, sets, method) for method in OTHERS]
-    sentences += [_time_of_umap(lines, sets), *_honesty(lines)]
+    sentences += [_time_of_umap(lines, sets), *_honesty(lines), *_efforts(lines)]
     note = "Sets with * never chose a default. Errors are means over the splits."
     return "\n\n".join([markdown(headings, rows), note, "\n".join(f"- {s}" for s in sentences)])
 
@@ -113,6 +113,20 @@ def _time_of_umap(lines: Lines, sets: list[str]) -> str:
         f"CPU time of a fit above that of supervised UMAP, or {ANY_FIT:g} s if that is more: "
         f"{len(slower)} of {len(both)} sets{': ' * bool(slower)}{', '.join(slower)}."
     )
+
+
+def _efforts(lines: Lines) -> list[str]:
+    """Error and CPU seconds of the other settings of ours, where they were measured."""
+    sentences = []
+    for method in OURS[1:]:
+        sets = [data for data in FRONT_SETS if (data, method) in lines]
+        cells = ", ".join(
+            "{}: {} % in {} s".format(data, *_cell(lines[data, method]).split(", "))
+            for data in sets
+        )
+        if cells:
+            sentences.append(f"`{method}`: {cells}.")
+    return sentences
 
 
 def _honesty(lines: Lines) -> list[str]:
