@@ -72,6 +72,16 @@ def test_in_the_last_stretch_the_evaluated_map_is_returned(three_blobs, interrup
     np.testing.assert_array_equal(after.transform(X), before.transform(X))
 
 
+def test_a_second_fit_that_is_interrupted_is_marked(three_blobs, interrupt):
+    X, y = three_blobs
+    settings = {**QUICK, "validation_fraction": 0.1, "exemplars": None, "n_units": 20}
+    first = 20 * STEPS
+    interrupt(first + 2 * STEPS)
+    with pytest.warns(InterruptedWarning, match="was interrupted after epoch"):
+        model = SHOPE(**settings, batch_size=32).fit(X, y)
+    assert model.interrupted_
+
+
 def test_a_comparison_that_is_interrupted_is_no_fit(interrupt):
     random = np.random.RandomState(0)
     X = random.normal(size=(400, 5))

@@ -211,11 +211,12 @@ class Trainer:
         self._decided = {**self._decided, "max_epochs": epochs}
         plan = self.plan(task, len(everything))
         again = self.run(plan, task, everything, everything[:0], like=learned)
+        run = learned.run._replace(interrupted=again.run.interrupted)
         if misclassifies_more(again, learned, task, training):
-            return learned
+            return replace(learned, run=run)
         return replace(
             again,
-            run=learned.run,
+            run=run,
             trustworthiness=learned.trustworthiness,
             temperature=learned.temperature,
             calibration_error=learned.calibration_error,
