@@ -1,4 +1,4 @@
-"""Maps as polynomials: the slopes of lines from the middle row, and of tangents."""
+"""Maps as polynomials: the multipliers of lines from the middle row, and of tangents."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def _plain(map_):
 
 
 def test_slopes_of_lines_are_those_of_loops(stack, rows):
-    slopes = linearize(stack).multipliers(rows, MIDDLE)
+    multipliers = linearize(stack).multipliers(rows, MIDDLE)
     for row in range(len(rows)):
         expected = oracles.secants(rows[row].tolist(), MIDDLE.tolist(), *_plain(stack))
-        np.testing.assert_allclose(slopes[:, row], expected, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(multipliers[:, row], expected, rtol=1e-6, atol=1e-12)
 
 
 def test_slopes_at_the_row_are_those_of_autograd(stack, rows):

@@ -395,10 +395,10 @@ def test_the_gradient_of_both_shares_together_is_that_of_the_loss(on, structure)
     else:
         loss = HighOrderLoss(PairLoss(conditional=False, structure=structure, perplexity=2))
     known = loss(map_, batch, None)
-    slopes = known.gradients[map_.C].reshape(-1)[:4].tolist()
+    to_factors = known.gradients[map_.C].reshape(-1)[:4].tolist()
     to_exemplars = known.gradients.get(batch.exemplars, torch.zeros(4)).reshape(-1)[:4].tolist()
     np.testing.assert_allclose(
-        [*slopes, *to_exemplars], slopes_by_differences(loss, map_, batch), atol=1e-7
+        [*to_factors, *to_exemplars], slopes_by_differences(loss, map_, batch), atol=1e-7
     )
 
 

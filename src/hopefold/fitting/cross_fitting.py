@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hopefold.fitting.held_out import calibrate, held_out_shares, with_temperature
-from hopefold.fitting.plan_values import Plan
+from hopefold.fitting.runs import Runs
 from hopefold.fitting.task import Learned, Task
 
 if TYPE_CHECKING:
@@ -30,25 +30,6 @@ def deal(
     by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
     folds = [np.sort(by_class[number::n_folds]) for number in range(n_folds)]
     return [fold for fold in folds if len(fold)]
-
-
-class Runs(Protocol):
-    """What is needed of the trainer here."""
-
-    def plan(self, task: Task, n_training: int) -> Plan:
-        """A plan."""
-
-    def run(
-        self,
-        plan: Plan,
-        task: Task,
-        training: ndarray,
-        held_out: ndarray,
-        *,
-        stage: str,
-        is_fold: bool,
-    ) -> Learned:
-        """One run."""
 
 
 @dataclass(frozen=True)

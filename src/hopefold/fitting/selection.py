@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from hopefold.core.calibration import fit_temperature, log_shares, temper
 from hopefold.core.neighbors import class_shares
 from hopefold.fitting.alternatives import FEWEST_COLUMNS
 from hopefold.fitting.held_out import points_of, stratified_split
-from hopefold.fitting.plan_values import Plan
+from hopefold.fitting.runs import Runs
 from hopefold.fitting.task import Learned, Task
 
 if TYPE_CHECKING:
@@ -58,18 +58,6 @@ COMPARED_EPOCHS, LARGER_BATCHES = 2 / 3, 2
 
 #: Rows over which the gradient of the points is averaged.
 GRADIENT_ROWS = 2_000
-
-
-class Runs(Protocol):
-    """What is needed of the trainer here."""
-
-    def plan(self, task: Task, n_training: int, **decided: tuple[Any, str]) -> Plan:
-        """A plan with these settings decided."""
-
-    def run(
-        self, plan: Plan, task: Task, training: ndarray, held_out: ndarray, *, stage: str
-    ) -> Learned:
-        """One run."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import copy
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,9 +18,9 @@ from torch import Tensor
 
 from hopefold.data.fingerprints import KEPT
 from hopefold.errors import InvalidParameter
-from hopefold.fitting.build import Method
 from hopefold.fitting.held_out import evaluate
 from hopefold.fitting.plan_values import GIVEN, Plan
+from hopefold.fitting.runs import Runs
 from hopefold.fitting.task import COLUMNS_AT_ONCE, Learned, Task
 from hopefold.persistence.quantization import (
     PRECISIONS,
@@ -48,21 +48,6 @@ def is_handy(size: int) -> bool:
     """Is a layer of this size quick for what it is, or would the next that is be much smaller?"""
     too_many = size % COLUMNS_AT_ONCE
     return too_many == 0 or too_many > size // 8
-
-
-class Runs(Protocol):
-    """What is needed of the trainer here."""
-
-    def plan(self, task: Task, n_training: int, **decided: tuple[Any, str]) -> Plan:
-        """A plan with these settings decided."""
-
-    def make_method(self, plan: Plan) -> Method:
-        """The method under a plan."""
-
-    def run(
-        self, plan: Plan, task: Task, training: ndarray, held_out: ndarray, like: Learned | None
-    ) -> Learned:
-        """One run."""
 
 
 def learn_within_budget(

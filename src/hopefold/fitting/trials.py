@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hopefold.fitting.alternatives import for_trial
 from hopefold.fitting.held_out import split
 from hopefold.fitting.plan import resolve
-from hopefold.fitting.plan_values import Plan, Request
-from hopefold.fitting.task import Learned, Task
+from hopefold.fitting.plan_values import Request
+from hopefold.fitting.runs import Runs
+from hopefold.fitting.task import Task
 
 if TYPE_CHECKING:
-    from numpy import ndarray
-
     Decided = Mapping[str, tuple[Any, str]]
-
-
-class Runs(Protocol):
-    """What is needed of the trainer here."""
-
-    def run(
-        self, plan: Plan, task: Task, training: ndarray, held_out: ndarray, *, stage: str
-    ) -> Learned:
-        """One run."""
 
 
 def best_of(
