@@ -59,11 +59,13 @@ def front_table(folder: Path, part: str = "test") -> str:
 def _cell(lines: list[dict[str, Any]]) -> str:
     if not lines:
         return "–"
-    error, seconds = (float(np.mean([line[name] for line in lines])) for name in ERROR_AND_TIME)
-    return f"{100 * error:.2f}, {seconds:.1f}"
+    return "{:.2f}, {:.1f}".format(*_error_and_time(lines))
 
 
-ERROR_AND_TIME = ("error", "cpu_seconds")
+def _error_and_time(lines: list[dict[str, Any]]) -> tuple[float, float]:
+    """The mean error, in %, and the mean CPU seconds."""
+    error, seconds = (np.mean([line[name] for line in lines]) for name in ("error", "cpu_seconds"))
+    return float(100 * error), float(seconds)
 
 
 def _compared(lines: Lines, sets: list[str], method: str) -> str:
@@ -121,7 +123,7 @@ def _efforts(lines: Lines) -> list[str]:
     for method in OURS[1:]:
         sets = [data for data in FRONT_SETS if (data, method) in lines]
         cells = ", ".join(
-            "{}: {} % in {} s".format(data, *_cell(lines[data, method]).split(", "))
+            "{}: {:.2f} % in {:.1f} s".format(data, *_error_and_time(lines[data, method]))
             for data in sets
         )
         if cells:

@@ -31,7 +31,7 @@ LARGEST_UNSEEN_SHARE = 0.05
 #: Probabilities that are compared with labels at the most, rows times classes: 80 MB of float64.
 MOST_PROBABILITIES = 10_000_000
 
-#: Training rows, at least, that tell whether a map is worse than another.
+#: The least size of a sample of the training rows, where there are as many.
 TRAINING_SAMPLE = 5_000
 
 #: Bins of the calibration error.
@@ -189,12 +189,17 @@ def _can_learn_temperature(task: Task, held_out: Int[ndarray, " h"]) -> bool:
     return len(held_out) >= FEWEST_ROWS and bool(share <= LARGEST_UNSEEN_SHARE)
 
 
+def training_sample(task: Task, training: Int[ndarray, " t"]) -> Int[ndarray, " s"]:
+    """Training rows with a label, evenly spread, that tell whether a map is worse than another."""
+    rows = task.labeled(training)
+    return rows[:: max(1, len(rows) // TRAINING_SAMPLE)]
+
+
 def misclassifies_more(
     one: Learned, other: Learned, task: Task, training: Int[ndarray, " t"]
 ) -> bool:
     """Does a map misclassify more of the rows that both were learned from, by more than chance?"""
-    rows = task.labeled(training)
-    rows = rows[:: max(1, len(rows) // TRAINING_SAMPLE)]
+    rows = training_sample(task, training)
 
     def wrong(learned: Learned) -> Float[ndarray, " r"]:
         references, labels = _references(learned, task, rows)

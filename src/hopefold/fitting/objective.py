@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hopefold.core.maps import Pressed
 from hopefold.core.masks import MaskSampler
 from hopefold.fitting.batch import Batch, GlobalBatch, PseudoLabeling
-from hopefold.fitting.held_out import TRAINING_SAMPLE, evaluate
+from hopefold.fitting.held_out import evaluate, training_sample
 from hopefold.fitting.losses import Loss
 from hopefold.fitting.plan_values import Plan
 from hopefold.fitting.task import Task
@@ -116,9 +116,8 @@ class Objective:
         return [*self.map.parameters(), self.exemplars]
 
     def training_errors(self) -> ndarray:
-        """`misclassified` training rows; at most `TRAINING_SAMPLE` of them, evenly spread."""
-        rows = self._task.labeled(self.rows)
-        rows = rows[:: max(1, len(rows) // TRAINING_SAMPLE)]
+        """`misclassified` rows of a sample of the training rows."""
+        rows = training_sample(self._task, self.rows)
         return self.validation_on(rows, np.random.RandomState(0))()
 
     def validation_on(
